@@ -62,9 +62,13 @@ bool door_recv(int fd, void *to, size_t n, int64_t until_ms) {
 
 // --- addresses -----------------------------------------------------------------------------------
 
+// A socket of both kinds has IPv4 addresses inside IPv6 ones: not all who are told such an address can do with it.
 bool addr_print(const NetAddr *a, char *out, size_t bytes) {
-    const void *ip = a->any.sa_family == AF_INET ? (const void *)&a->v4.sin_addr : &a->v6.sin6_addr;
-    return inet_ntop(a->any.sa_family, ip, out, (socklen_t)bytes) != NULL;
+    if (a->any.sa_family == AF_INET)
+        return inet_ntop(AF_INET, &a->v4.sin_addr, out, (socklen_t)bytes) != NULL;
+    if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
+        return inet_ntop(AF_INET, &a->v6.sin6_addr.s6_addr[12], out, (socklen_t)bytes) != NULL;
+    return inet_ntop(AF_INET6, &a->v6.sin6_addr, out, (socklen_t)bytes) != NULL;
 }
 
 bool addr_parse(const char *ip, uint16_t port, NetAddr *a) {

@@ -215,6 +215,17 @@ def hostile(hosts, otrn, fabric):
     return tell(f"10,000 strangers at every port, OTRN_FABRIC={fabric}", good, told)
 
 
+def through_fabric(hosts, otrn):
+    """Where libfabric is installed data goes through it, between all pairs."""
+    out = hosts.launch(otrn, [otrn, "health", "--slower=99"], OTRN_FABRIC="tcp").communicate(timeout=LIMIT)[0]
+    if "is not installed" in out or "built without" in out:
+        print("skipped libfabric: not installed", flush=True)
+        return True
+    pairs = len(re.findall(r"(?m)  fabric \w+$", out))
+    good = pairs == HOSTS * (HOSTS - 1) // 2
+    return tell("libfabric between hosts", good, f"{pairs} pairs" if good else out[-1500:])
+
+
 def health(hosts, otrn, what, pattern):
     job = hosts.launch(otrn, [otrn, "health", "--slower=60"])
     out = job.communicate(timeout=LIMIT)[0]
@@ -232,6 +243,7 @@ def main():
     os.chdir(tempfile.gettempdir())
     good = True
     with Hosts() as hosts:
+        good &= through_fabric(hosts, otrn)
         good &= same_bits(hosts, otrn)
         good &= restarted(hosts, otrn)
         for fabric in ("sockets", "auto"):

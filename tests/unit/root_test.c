@@ -68,6 +68,11 @@ static void test_six(void) {
     }
     expect(net_root_put(r, "a", "6", 1, why, sizeof why) && holds(r, "a", "6", 1), "root/ipv6", why);
     net_root_close(r);
+    NetAddr four, mapped;
+    char text[64] = "";
+    expect(addr_parse("10.1.2.3", 5, &four) && addr_print(&four, text, sizeof text) && !strcmp(text, "10.1.2.3"), "root/ipv4", text);
+    expect(addr_parse("::ffff:10.1.2.3", 5, &mapped) && addr_print(&mapped, text, sizeof text) && !strcmp(text, "10.1.2.3"),
+           "root/ipv4-in-ipv6", text);
 }
 
 // --- a port that is taken --------------------------------------------------------------------------
