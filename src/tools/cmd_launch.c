@@ -106,6 +106,19 @@ static void quote(Buf *b, const char *text) {
     buf_printf(b, "'");
 }
 
+// Where the shell finds otrn here, as in a Python environment: its Python is there too. NULL: nowhere.
+static const char *otrn_folder(Arena *a) {
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+        const char *folder = arena_strndup(a, path, n);
+        if (*folder == '/' && !access(arena_printf(a, "%s/otrn", folder), X_OK))
+            return folder;
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
+
 static const char *remote_line(const Launch *l, const Proc *p) {
     Buf b = {.arena = l->t->arena};
     Var vars[VARS_MAX];
@@ -120,6 +133,12 @@ static const char *remote_line(const Launch *l, const Proc *p) {
             buf_printf(&b, "${%s-%s}", vars[i].name, vars[i].value);
         else
             quote(&b, vars[i].value);
+    }
+    const char *first = otrn_folder(l->t->arena);
+    if (first) {
+        buf_printf(&b, "; PATH=");
+        quote(&b, first);
+        buf_printf(&b, ":$PATH");
     }
     buf_printf(&b, "; cd ");
     quote(&b, folder);
