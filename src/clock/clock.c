@@ -229,14 +229,14 @@ static Ps take_hbm(Sim *s, Ps begin, Ps time, Ps last) {
     if (!time)
         return last;
     Ps free = s->hbm;
-    s->hbm = ps_add(ps_max(free, begin), ps_times(time, s->times));
+    s->hbm = rings_pass(s, RING_HBM, ps_max(free, begin), ps_times(time, s->times));
     share(s, begin, free, s->hbm, &last, CLOCK_HBM, &s->hbm_by);
     return last;
 }
 
 // A transfer's part on one engine, which then rests for the gap between transfers.
 static void take_engine(Sim *s, Core *c, uint32_t e, Ps begin, Ps time, Ps *last) {
-    Ps free = c->now.engine[e], end = rings_pass(s, ps_max(free, begin), ps_times(time, s->times));
+    Ps free = c->now.engine[e], end = rings_pass(s, RING_DMA, ps_max(free, begin), ps_times(time, s->times));
     c->now.engine[e] = ps_add(end, s->dma_gap);
     share(s, begin, free, end, last, CLOCK_DMA, &c->by.engine[e]);
 }
@@ -286,7 +286,7 @@ static Ps run_dma(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps trigger) 
 static bool is_half(const Sim *s) { return s->ncores > 1 && !s->apart; }
 
 // Its bytes go over each kind of links behind those of others, of the other core too; latency before them does not hold these up.
-// The DMA engines move them meanwhile.
+// The DMA engines move them meanwhile, to and from HBM: at the links' pace, or in one piece where HBM is no quicker than these.
 static Ps take_links(Sim *s, Ps begin, const Price *p) {
     bool half = is_half(s);
     Ps end = ps_add(begin, ps_times(p->busy, s->times)), at = end, from = -1;
@@ -302,7 +302,11 @@ static Ps take_links(Sim *s, Ps begin, const Price *p) {
         s->links_by[i] = s->me;
     }
     end = ps_max(at, end);
-    return from < 0 ? end : rings_take(s, from, end, ps_times(half ? p->dma / 2 : p->dma, s->times), s->link.issue);
+    Ps hbm = half ? p->hbm / 2 : p->hbm, work[RING_OF] = {[RING_DMA] = ps_times(half ? p->dma / 2 : p->dma, s->times)};
+    bool paced = from >= 0 && ps_times(hbm, s->times) < end - from;
+    work[RING_HBM] = paced ? ps_times(hbm, s->times) : 0;
+    end = from < 0 ? end : rings_take(s, from, end, work, s->link.issue);
+    return paced ? end : take_hbm(s, begin, hbm, end);
 }
 
 // A collective runs on its own cores, in the order of its queue, beside everything else: other queues' too, where links differ. It
@@ -314,8 +318,7 @@ static Ps run_collective(Sim *s, Core *c, uint32_t pc, const FlowItem *in, Ps tr
     Ps begin = ps_add(trigger, s->control_ps);
     hold_run(s, &begin, c->now.queue[in->queue], CLOCK_QUEUE, c->by.queue[in->queue]);
     s->link.serve = begin;
-    Ps hbm = is_half(s) ? p->hbm / 2 : p->hbm;
-    Ps end = take_hbm(s, begin, hbm, take_links(s, begin, p));
+    Ps end = take_links(s, begin, p);
     s->totals.comm = ps_add(s->totals.comm, ps_max(end - ps_max(begin, s->comm_until), 0));
     s->comm_until = ps_max(s->comm_until, end);
     c->now.queue[in->queue] = end;

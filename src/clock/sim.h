@@ -115,9 +115,10 @@ typedef struct Core {
     Steady *steady;     // per region
 } Core;
 
-typedef struct Ring { // while a collective's bytes are on their way it has a share of the DMA engines
+typedef enum RingOf { RING_DMA, RING_HBM, RING_OF } RingOf;
+typedef struct Ring { // while a collective's bytes are on their way it has a share of the DMA engines, and of HBM
     Ps from, to;
-    uint32_t share; // of 65536
+    uint32_t share[RING_OF]; // of 65536
 } Ring;
 
 typedef struct Sim {
@@ -149,12 +150,12 @@ typedef struct Sim {
 void steady_iteration(Sim *s, Core *c, uint32_t r);
 void steady_enter(Core *c, uint32_t r); // a loop begins
 
-// --- rings.c: collectives on the DMA engines ---
+// --- rings.c: collectives on the DMA engines and in HBM ---
 void rings_init(Sim *s);
-Ps rings_pass(const Sim *s, Ps at, Ps work); // when an engine is through with a transfer's part that it begins at `at`
-// A collective's bytes go from `from` to `end` over the links and take `work` of every engine's time; returns when both are through.
-// Nothing begins before `now`.
-Ps rings_take(Sim *s, Ps from, Ps end, Ps work, Ps now);
+Ps rings_pass(const Sim *s, RingOf of, Ps at, Ps work); // when an engine, or HBM, is through with a transfer's part that it begins at `at`
+// A collective's bytes go from `from` to `end` over the links and take `work` of every engine's time and of HBM's; returns when all are
+// through. Nothing begins before `now`.
+Ps rings_take(Sim *s, Ps from, Ps end, const Ps work[RING_OF], Ps now);
 
 static inline uint64_t times_u64(uint64_t a, uint64_t n) {
     uint64_t out;

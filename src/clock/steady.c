@@ -332,7 +332,8 @@ static bool take_all(const Sim *s, const Spot *spots, Ps zero, Hasher *h) {
             continue;
         mix(h, (uint64_t)ps_max(r->from - zero, 0));
         mix(h, (uint64_t)(r->to - zero));
-        mix(h, r->share);
+        mix(h, r->share[RING_DMA]);
+        mix(h, r->share[RING_HBM]);
     }
     mix(h, (uint64_t)ps_max(s->comm_until - zero, 0));
     for (uint32_t k = 0; k < s->ncores; k++) {

@@ -317,6 +317,14 @@ static void test_rings(void) {
         if (c.events.at[i].track == CLOCK_TRACKS - 1)
             begin = c.events.at[i].begin_ns, end = c.events.at[i].end_ns;
     result("a collective behind transfers waits for the engines", end - begin > alone + 1000 ? NULL : "it does not");
+    // HBM too: a load has what a collective's bytes, which come at the links' pace, leave of it, and those of one that waits for another take nothing yet
+    chip.hbm_bw_core = 184;
+    double held = 4.0 * 262144 * 17 / 16 / 184 / moved;
+    c = timed(arena_printf(&arena, "%s%s%s", gather, "collective imm=0 queue=12\n", load), &chip);
+    for (uint32_t i = 0; i < c.events.n; i++)
+        if (c.events.at[i].track == ENG_COUNT)
+            begin = c.events.at[i].begin_ns, end = c.events.at[i].end_ns;
+    result("a load beside collectives has the rest of HBM", near((end - begin) / (2 * free), 1 / (1 - held), "its time over that alone"));
 }
 
 // More devices than a machine has: the network's hops and bytes come on top, and never the other way round.
