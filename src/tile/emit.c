@@ -573,7 +573,7 @@ static bool enter_step(Emit *e, const Pair *pair, int core, uint32_t i) {
     else if (i && pair->round[i] != pair->round[i - 1])
         emit_meet(e, pair->round[i - 1]);
     e->part = core, e->parts = pair->core[i] == PAIR_SHARED ? 2 : 0;
-    e->round = pair->round[i], e->after = pair->after[core][i];
+    e->round = pair->due[i], e->after = pair->after[core][i];
     return pair->core[i] == core || pair->core[i] >= PAIR_BOTH;
 }
 

@@ -13,7 +13,8 @@
 //      instructions (emit_probe). So steps over the same rows, cut at the same row, need no meeting;
 //   2. of the steps that wait the first one that needs no meeting goes next, whole ones to the core with less to do; when every one needs
 //      a meeting, the cores meet. A meeting holds up nothing but what follows it: accesses to memory that the other core touched in
-//      a round before (pair_follow); other work goes on beside it;
+//      a round before (pair_follow); other work goes on beside it. A collective may take longer than many rounds: the meeting that waits
+//      for it is the last one before the other core needs what it reads or writes;
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first;
 //   4. steps with effects (random streams, the host, collectives) stay in order, on core 0; large collectives are shared by rows
 //      (collect.c), and each core comes to its parts in that order.
@@ -75,6 +76,7 @@ typedef struct Plan {
 } Plan;
 
 static bool is_control(const Step *s) { return s->kind >= STEP_LOOP_BEGIN; }
+static bool step_is_collective(const Lower *l, const Step *s) { return s->op && hlo_row(hlo_at(l->h, s->op))->cls == HC_COLL; }
 
 // --- what depends on what --------------------------------------------------------------------------
 
@@ -197,7 +199,7 @@ static void look_at(Plan *p, uint32_t i) {
         emit_probe(p->probe, s, core, &parts[core]);
         if (!p->probe->shared) { // the first part is all of it
             take_probe(p, w, &parts[0], 0);
-            if (s->op && hlo_row(hlo_at(p->l->h, s->op))->cls == HC_COLL)
+            if (step_is_collective(p->l, s))
                 w->cost[0] = STEP_NS; // beside the engines
             w->cost[1] = w->cost[0];
             return;
@@ -205,9 +207,8 @@ static void look_at(Plan *p, uint32_t i) {
     }
     for (int core = 0; core < 2; core++)
         take_probe(p, w, &parts[core], core);
-    bool collective = s->op && hlo_row(hlo_at(p->l->h, s->op))->cls == HC_COLL;
     w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (emit_tiles_apart(s) || !parts_meet(p, w));
-    if (collective) // beside the engines
+    if (step_is_collective(p->l, s)) // beside the engines
         w->cost[0] = w->cost[1] = STEP_NS;
     if (w->shared)
         return;
@@ -393,7 +394,8 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     Arena *a = l->c->scratch;
     uint32_t n = l->steps.n + 1;
     *out = (Pair){.cores = 2, .core = ARENA_NEWN(a, uint8_t, n), .meets = ARENA_NEWN(a, bool, n), .round = ARENA_NEWN(a, uint32_t, n),
-                  .after = {ARENA_NEWN(a, uint32_t, n), ARENA_NEWN(a, uint32_t, n)}, .feet = ARENA_NEWN(a, uint32_t, n)};
+                  .after = {ARENA_NEWN(a, uint32_t, n), ARENA_NEWN(a, uint32_t, n)}, .due = ARENA_NEWN(a, uint32_t, n),
+                  .feet = ARENA_NEWN(a, uint32_t, n)};
     VEC_PUSH(a, &out->foot, (Foot){0});
     assert(chip);
     Plan p = {.l = l, .chip = chip, .a = a, .out = out};
@@ -425,6 +427,7 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
 
 typedef struct Piece { // rounds of accesses, by [core][0: reads, 1: writes]
     uint32_t last[2][2], before[2][2]; // before: of those in other rounds than the last
+    uint32_t coll[2][2];               // the last collective, its step + 1: it has no round before somebody waits for it
 } Piece;
 
 typedef struct Memory { // an HBM segment
@@ -456,42 +459,89 @@ static Piece *piece_at(Arena *a, Memory *m, uint64_t i) {
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-// Pieces of a hull: what the other core did there in rounds of this segment but this one, or what this core does now.
-static uint32_t walk(const Lower *l, Memory *memories, const Foot *f, Hull h, int core, bool writes, uint32_t round, bool note) {
-    const TBuf *b = &l->bufs.at[f->buf];
-    uint64_t end = h.hi < b->bytes ? h.hi : b->bytes, off = b->kind == BUF_TEMP ? b->off : 0;
-    uint32_t after = 0, seg = b->kind == BUF_TEMP ? 0 : f->buf;
-    if (h.lo >= end)
+typedef struct Follow { // a core's part of a step
+    Lower *l;
+    Pair *p;
+    Memory *memories;
+    uint32_t step, base; // rounds up to base ended with everything complete
+    int core;
+    bool note; // what it does, else what it follows
+} Follow;
+
+// A collective of this segment, step + 1, is complete with the round's meeting at the latest; when that is. 0: it was complete before.
+static uint32_t settle(const Follow *f, uint32_t coll, uint32_t round) {
+    if (!coll || coll == f->step + 1 || f->p->round[coll - 1] <= f->base)
         return 0;
-    for (uint64_t i = (off + h.lo) >> PIECE_BITS; i <= (off + end - 1) >> PIECE_BITS; i++) {
-        Piece *p = piece_at(l->c->scratch, &memories[seg], i);
-        if (note && p->last[core][writes] != round)
-            p->before[core][writes] = p->last[core][writes], p->last[core][writes] = round;
-        for (int k = !writes; k < 2 && !note; k++) { // in the same round they meet in no byte
-            bool now = p->last[1 - core][k] == round;
-            after = larger(after, now ? p->before[1 - core][k] : p->last[1 - core][k]);
-        }
+    uint32_t *due = &f->p->due[coll - 1];
+    if (!*due || *due > round)
+        *due = round;
+    assert(*due >= f->p->round[coll - 1]);
+    return *due;
+}
+
+static void note_piece(const Follow *f, Piece *p, bool writes) {
+    uint32_t round = f->p->round[f->step], *coll = &p->coll[f->core][writes];
+    if (step_is_collective(f->l, &f->l->steps.at[f->step])) {
+        settle(f, *coll, round);
+        *coll = f->step + 1;
+    } else if (p->last[f->core][writes] != round) {
+        p->before[f->core][writes] = p->last[f->core][writes], p->last[f->core][writes] = round;
+    }
+}
+
+// What the other core did there, in rounds of this segment but this one: in the same round they meet in no byte.
+static uint32_t after_piece(const Follow *f, const Piece *p, bool writes) {
+    uint32_t after = 0, round = f->p->round[f->step];
+    for (int k = !writes; k < 2; k++) {
+        uint32_t last = p->last[1 - f->core][k], coll = p->coll[1 - f->core][k];
+        after = larger(after, last == round ? p->before[1 - f->core][k] : last);
+        if (coll && f->p->round[coll - 1] < round)
+            after = larger(after, settle(f, coll, round - 1));
     }
     return after;
 }
 
+static uint32_t walk(const Follow *f, const Foot *foot, Hull h, bool writes) {
+    const TBuf *b = &f->l->bufs.at[foot->buf];
+    uint64_t end = h.hi < b->bytes ? h.hi : b->bytes, off = b->kind == BUF_TEMP ? b->off : 0;
+    uint32_t after = 0, seg = b->kind == BUF_TEMP ? 0 : foot->buf;
+    if (h.lo >= end)
+        return 0;
+    for (uint64_t i = (off + h.lo) >> PIECE_BITS; i <= (off + end - 1) >> PIECE_BITS; i++) {
+        Piece *p = piece_at(f->l->c->scratch, &f->memories[seg], i);
+        if (f->note)
+            note_piece(f, p, writes);
+        else
+            after = larger(after, after_piece(f, p, writes));
+    }
+    return after;
+}
+
+static void follow_part(const Follow *f) {
+    Pair *p = f->p;
+    bool shared = p->core[f->step] == PAIR_SHARED;
+    uint32_t *to = &p->after[f->core][f->step];
+    if (!shared && p->core[f->step] != f->core)
+        return;
+    for (uint32_t k = p->feet[f->step]; k; k = p->foot.at[k].next)
+        for (int writes = 0; writes < 2; writes++) {
+            uint32_t after = walk(f, &p->foot.at[k], p->foot.at[k].at[shared ? f->core : 0][writes], writes);
+            *to = larger(*to, after > f->base ? after : 0);
+        }
+}
+
 void pair_follow(Lower *l, Pair *p) {
     assert(p->cores == 2 && p->is_split);
-    Memory *memories = memories_make(l);
-    uint32_t base = 0; // rounds up to it ended with everything complete
-    for (uint32_t i = 0; i < l->steps.n; i++) {
-        if (p->meets[i])
-            base = i && p->round[i - 1] > base ? p->round[i - 1] : base;
+    Follow f = {.l = l, .p = p, .memories = memories_make(l)};
+    for (f.step = 0; f.step < l->steps.n; f.step++) {
+        if (p->meets[f.step])
+            f.base = f.step && p->round[f.step - 1] > f.base ? p->round[f.step - 1] : f.base;
+        if (!step_is_collective(l, &l->steps.at[f.step]))
+            p->due[f.step] = p->round[f.step];
         for (int note = 0; note < 2; note++)
-            for (uint32_t f = p->feet[i]; f; f = p->foot.at[f].next)
-                for (int core = 0; core < 2; core++) {
-                    bool shared = p->core[i] == PAIR_SHARED;
-                    if (!shared && p->core[i] != core)
-                        continue;
-                    for (int writes = 0; writes < 2; writes++) {
-                        uint32_t after = walk(l, memories, &p->foot.at[f], p->foot.at[f].at[shared ? core : 0][writes], core, writes, p->round[i], note);
-                        p->after[core][i] = larger(p->after[core][i], after > base ? after : 0);
-                    }
-                }
+            for (int core = 0; core < 2; core++) {
+                f.note = note, f.core = core;
+                follow_part(&f);
+            }
     }
 }

@@ -22,6 +22,7 @@ typedef struct Pair {
     bool *meets;        // per step: the cores meet before it, with everything complete
     uint32_t *round;    // per step, from 1, over the whole program; 0: control. The cores meet between rounds
     uint32_t *after[2]; // per step: the round whose meeting a core's accesses to HBM follow, 0 = none
+    uint32_t *due;      // per step: the round whose meeting waits for its accesses, its own or, of a collective, a later one; 0 = none
     uint32_t rounds;
     uint32_t *feet;     // per step: its list, 0 = none
     VEC(PairFoot) foot; // slot 0 unused
@@ -32,7 +33,7 @@ typedef struct Pair {
 
 // Puts steps in another order, which keeps every value, and tells who does them. Buffers' lives are changed to match.
 void pair_plan(Lower *l, const ChipFile *chip, Pair *out);
-// Once every buffer has its place: fills `after`.
+// Once every buffer has its place: fills `after` and `due`.
 void pair_follow(Lower *l, Pair *p);
 
 #endif
