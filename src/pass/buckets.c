@@ -6,19 +6,21 @@
 // stale: nothing
 //
 // A small collective is nearly all latency. Each has a stretch of the program in which it may stand: from its operands to its
-// first reader. Those whose stretches have a place in common are joined there, up to a size, in the order of the program:
-// nobody waits for a value that was there sooner without. Sums stand early, so that they run beside the work behind them, and
+// first reader. Those whose stretches have a place in common are joined there, in the order of the program, up to a size where by the
+// chip's prices latency counts no more: nobody waits for a value that was there sooner without. Sums stand early, so that they run beside the work behind them, and
 // gathers late, because what is gathered takes memory. Movement that reads one goes down with it, to its own reader. Every
 // element is summed as before.
 #include <assert.h>
 #include <string.h>
 
+#include "mach/fabric.h"
 #include "pass/walk.h"
 
 #define SUM_BYTES (25u << 20)   // of a bucket that sums or moves
 #define GATHER_BYTES (4u << 20) // of one that gathers: its first reader waits for all of it
 #define SMALL_PART 16 // one that is so much smaller than a bucket may join it beyond its size
 #define MEMBERS_MAX 64
+#define GAIN 1.1 // so much longer two must take than one of both
 
 typedef struct Coll { // a collective of the region
     OpId op;
@@ -150,6 +152,25 @@ static void sort(Buckets *b) { // few, and nearly in order
     }
 }
 
+// What one like `op` takes that carries so many bytes.
+static double wire_ns(const Buckets *b, const HloOp *op, uint64_t bytes) {
+    const HloType *in = hlo_value_type(b->h, hlo_operand(b->h, op, 0)), *out = hlo_value_type(b->h, op->results);
+    uint64_t ins = hlo_type_bytes(in), outs = hlo_type_bytes(out), size = dtype_bytes(in->dtype);
+    double times = (double)bytes / (double)((ins > outs ? ins : outs) * size);
+    KTensor from = {.dtype = in->dtype, .elems = (uint64_t)((double)ins * times)}, to = {.dtype = out->dtype, .elems = (uint64_t)((double)outs * times)};
+    Kern k = {.op = op->code, .attrs = op->attrs, .in = &from, .nin = 1, .out = &to, .nout = 1};
+    KWork w = kern_work(&k);
+    return fabric_price(b->c->chip, &k, &w).ns;
+}
+
+// A bucket of x bytes had better take y more: latency is a part of the two that counts, or most of what there is. Else it would wait in vain.
+static bool gains(const Buckets *b, const HloOp *op, uint64_t x, uint64_t y) {
+    if (!b->c->chip)
+        return true;
+    double first = wire_ns(b, op, x), next = wire_ns(b, op, y), both = wire_ns(b, op, x + y);
+    return first + next > GAIN * both || first > 2 * (both - next);
+}
+
 static void put(Buckets *b, const Coll *c) {
     const HloOp *op = hlo_at(b->h, c->op);
     uint64_t limit = gathers(op) ? GATHER_BYTES : SUM_BYTES;
@@ -160,7 +181,7 @@ static void put(Buckets *b, const Coll *c) {
     uint32_t from = to && to->from > c->from ? to->from : c->from, end = to && to->to < c->to ? to->to : c->to;
     uint64_t least = to && to->bytes < c->bytes ? to->bytes : c->bytes;
     bool large = to && to->bytes + c->bytes > limit && least > limit / SMALL_PART;
-    if (!to || from > end || large || to->ops.n == MEMBERS_MAX) {
+    if (!to || from > end || large || to->ops.n == MEMBERS_MAX || !gains(b, op, to->bytes, c->bytes)) {
         VEC_PUSH(b->c->scratch, &b->all, ((Bucket){.from = c->from, .to = c->to}));
         to = &b->all.at[b->all.n - 1];
         from = c->from, end = c->to;
