@@ -7,10 +7,11 @@
 //
 // A small collective is nearly all latency. Each has a stretch of the program in which it may stand: from its operands to its
 // first reader. Those whose stretches have a place in common are joined there, in the order of the program, up to a size where by the
-// chip's prices latency counts no more: nobody waits for a value that was there sooner without. Sums stand early, so that they run beside the work behind them, and
-// gathers late, because what is gathered takes memory. Movement that reads one goes down with it, to its own reader. Every
-// element is summed as before.
+// chip's prices latency counts no more: nobody waits for a value that was there sooner without. Sums stand early, so that they
+// run beside the work behind them, and gathers late, because what is gathered takes memory. Movement that reads one goes down with
+// it, to its own reader. Every element is summed as before. Control flow waits for all of them, so a sum that would not be hidden before it stands behind it.
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "mach/fabric.h"
@@ -192,6 +193,40 @@ static void put(Buckets *b, const Coll *c) {
     b->bucket[c->op] = (uint32_t)(to - b->all.at) + 1;
 }
 
+// --- beside what they run ----------------------------------------------------------------------------
+
+static bool is_control(const HloOp *op) { return op->code == HLO_IF || op->code == HLO_CASE || op->code == HLO_WHILE; }
+
+// About what an op takes: what it moves, or the cells of a product (m k, k n and m n: the root of all three).
+static double op_ns(const Buckets *b, const HloOp *op) {
+    double bytes = 0, macs = 0;
+    for (uint32_t i = 0; i < op->noperands + op->nresults; i++) {
+        ValueId v = i < op->noperands ? hlo_operand(b->h, op, i) : op->results + i - op->noperands;
+        bytes += (double)hlo_type_bytes(hlo_value_type(b->h, v));
+    }
+    if (op->code == HLO_DOT_GENERAL) {
+        const HloType *x = hlo_value_type(b->h, hlo_operand(b->h, op, 0)), *y = hlo_value_type(b->h, hlo_operand(b->h, op, 1));
+        macs = sqrt((double)x->elems * (double)y->elems * (double)hlo_value_type(b->h, op->results)->elems);
+    }
+    return fmax(bytes / b->c->chip->hbm_bw_core, macs / (128 * 128 * b->c->chip->pe_ghz));
+}
+
+// Control flow waits for every collective. A sum that what is before it would not hide goes behind it, where it may.
+static void put_behind_control(Buckets *b, RegionId r, Bucket *k) {
+    const HloOp *op = hlo_at(b->h, k->ops.at[0]);
+    if (!b->c->chip || gathers(op))
+        return;
+    double left = wire_ns(b, op, k->bytes);
+    for (uint32_t i = k->place; i < k->to && left > 0; i++) {
+        const HloOp *at = hlo_at(b->h, b->h->regions.at[r].ops.at[i]);
+        if (is_control(at)) {
+            k->place = i + 1;
+            return;
+        }
+        left -= op_ns(b, at);
+    }
+}
+
 // --- putting together --------------------------------------------------------------------------------
 
 static void add_combiner(Buckets *b, OpId to, const HloOp *like) {
@@ -282,6 +317,8 @@ static void join_region(void *pass, RegionId r) {
     sort(b);
     for (uint32_t i = 0; i < b->colls.n; i++)
         put(b, &b->colls.at[i]);
+    for (uint32_t i = 0; i < b->all.n; i++)
+        put_behind_control(b, r, &b->all.at[i]);
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         for (uint32_t k = 0; k < b->all.n; k++)
             if (b->all.at[k].place == i)
