@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
@@ -416,11 +417,12 @@ bool net_lost(Net *n) {
     return lost;
 }
 
+static bool is_internet(const NetAddr *a) { return a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6; }
+
+// One socket may have the address as IPv4, another inside an IPv6 one.
 static bool same_host(const NetAddr *a, const NetAddr *b) {
-    if (a->any.sa_family != b->any.sa_family)
-        return false;
-    return a->any.sa_family == AF_INET ? a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr
-                                       : !memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr);
+    char x[INET6_ADDRSTRLEN], y[INET6_ADDRSTRLEN];
+    return is_internet(a) && is_internet(b) && addr_print(a, x, sizeof x) && addr_print(b, y, sizeof y) && !strcmp(x, y);
 }
 
 // Of all connections of this process to that host: libfabric has its own.
