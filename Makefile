@@ -154,7 +154,7 @@ sane: all
 	ALL_SANE=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_sane.py
 
 composition: all
-	OTRN_COMPOSITION=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests/python/test_predict.py -k "whole or schedule"
+	$(PYTHON) accuracy/composition.py $(if $(T),--only='$(T)')
 
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn

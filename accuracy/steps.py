@@ -22,8 +22,8 @@ INSTANCE = "trn1.32xlarge"
 WORDS = ("nodes", "tp", "pp", "zero", "seq", "micro-batch", "global-batch", "recompute", "precision", "optimizer")
 ASSUMED = """assumed where the sources are silent: BERT drops a tenth (its published configuration), drawn from rbg keys, GPT3 and Llama nothing;
 BERT's logits are of all positions; GPT3 and Llama have three products for queries, keys and values and one for a gated MLP's way up, and cut
-activations between a layer's products by position (--sp); gradients are clipped with AdamW; a reduction is one collective, not hidden behind
-anything; fp32 products are fp32; 16-node fp32 rows have the micro-batch of the one-node rows; data come for nothing; attention is what --attention says without
+activations between a layer's products by position (--sp); gradients are clipped with AdamW; a reduction begins behind the last micro-batch, in the
+compiler's buckets; fp32 products are fp32; 16-node fp32 rows have the micro-batch of the one-node rows; data come for nothing; attention is what --attention says without
 being given; for each doubling of machines 1.1 % of the step is waiting for the slowest."""
 
 

@@ -83,7 +83,7 @@ def job_of(o):
     if o.dropout is not None:
         if not 0 <= o.dropout < 1:
             raise Fault(f"--dropout={o.dropout}: a share from 0 to below 1 is needed")
-        m = dataclasses.replace(m, dropout=o.dropout)
+        m = dataclasses.replace(m, dropout=o.dropout, score_dropout=o.dropout)
     for name, most in (("tokens", 1e18), ("days", DAYS_MOST), ("epoch_tokens", 1e18), ("mtbf_hours", 1e9), ("checkpoint_s", 1e9)):
         value = getattr(o, name)
         if value is not None and not 0 < value <= most:

@@ -3,21 +3,21 @@
 
     micro-batches x (forward, backward, gradients added up)     one program; layers repeated, see Line
     + pipeline: filling and draining, activations passed on     rounds of the slowest stage
-    + gradients reduced over the data-parallel replicas         one collective over all bytes, behind the last micro-batch
-    + the optimizer                                             one program over what a device updates
-    + with ZeRO-1 and 2, weights gathered                       one collective
+    + the update                                                one program: gradients reduced over the data-parallel replicas,
+                                                                clipped, the optimizer, with ZeRO-1 and 2 weights gathered
 
 With ZeRO-2 gradients are scattered in each micro-batch, with ZeRO-3 weights are gathered before each layer too, forward and
-backward: layer by layer beside the work, what is longer than the work shows.
+backward: they are in the micro-batch's program, which hides of them what it can.
 """
 
 import math
 
+from opentrn._predict.fault import Fault
 from opentrn._predict.layout import check
 
 BYTES = {"bf16": 2, "fp32": 4}
-_BUCKET = 2**30
 LAYERS = 3  # of the longer piece: the second layer alone may be a few percent quicker than those behind it
+UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two updates, the most that fit: a few fill a collective's bucket only in part
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
 # published BERT-large steps grow by 4 to 20 % (9 in the mean) and GPT3's by 2 to 8 %, which are its reduction's.
 _SLOWEST = 0.011
@@ -57,26 +57,10 @@ def _size(shape):
     return math.prod(shape)
 
 
-def _update(job, x, record):
-    """The optimizer over all weights of a piece that learn."""
+def _update(job, x, kind, n):
+    """The update of a piece with n layers."""
     types, master = x.types(job)
-    return ("update", tuple(tuple(s) for s, _, frozen in record["weights"] if not frozen), job.optimizer, types, master)
-
-
-class Part:
-    """The optimizer of a device that shares it with replicas: one flat part of all that learns."""
-
-    def __init__(self, parts, kind, key):
-        self.parts, self.kind, self.key = parts, kind, key
-
-    def __call__(self, n):
-        p, x = self.parts, self.parts.x
-        types, master = x.types(p.job)
-        ranks = x.dp * x.cp
-        mine = p.count(self.kind, False)(n) / ranks + p.count(self.kind, True)(n) / max(ranks // x.ep, 1)
-        return p.prices(("update", ((max(math.ceil(mine), 1),),), p.job.optimizer, types, master))[self.key]
-
-    least = __call__
+    return ("update", kind, n, job.model, x.reach(job), job.optimizer, types, master)
 
 
 class Parts:
@@ -88,24 +72,33 @@ class Parts:
         slope = "whole" if x.pp == 1 else "middle"
         self.one, self.more = prices(_piece(job, x, slope, 1)), prices(_piece(job, x, slope, LAYERS))
         self.ends = {kind: prices(_piece(job, x, kind, 1)) for kind in _kinds(x)}
-        if not x.zero:
-            prices.all([_update(job, x, r) for r in (*self.ends.values(), self.one, self.more)])
 
     def micro(self, kind, key):
         return Line(self.one[key], self.more[key], self.ends[kind][key])
 
-    def update(self, kind, key):
-        if self.x.zero:
-            return Part(self, kind, key)
-        one, more, base = (self.prices(_update(self.job, self.x, r))[key] for r in (self.one, self.more, self.ends[kind]))
-        return Line(one, more, base)
+    def updates(self, kind, n):
+        """Programs of the update of a stage with n layers: with all of them, or with some and with twice as many."""
+        sizes = [pair for pair in UPDATED if 16 * self.count(kind)(min(n, pair[1])) <= self.job.machine.memory] or [(1,)]
+        return [_update(self.job, self.x, kind, some) for some in (sizes[0] if n > sizes[0][-1] else (n,))]
 
-    def count(self, kind, expert=None, learned=True):
-        """Weights of a device; expert: only those of experts, or only the others."""
+    def update(self, kind, n):
+        """What is told of the update of a stage with n layers."""
+        wanted = self.updates(kind, n)
+        self.prices.all(wanted)
+        a, b = (self.prices(what) for what in (wanted[0], wanted[-1]))
+        few, many = wanted[0][2], wanted[-1][2]
+        each = lambda k: (b[k] - a[k]) / (many - few) if many > few else b[k] / many
+        return {k: b[k] + (n - many) * max(each(k), 0) for k in ("total_us", "comm_us", "reducing_us", "gathering_us", "hbm_peak_bytes", "compile_s")}
+
+    def heaviest(self):
+        """(kind, layers) of the stage with the most weights."""
+        return max(stages(self.job.model, self.x), key=lambda v: self.count(v[0])(v[1]))
+
+    def count(self, kind, learned=True):
+        """Weights of a device; learned: only those that are."""
 
         def of(record):
-            rows = record["weights"]
-            return sum(_size(s) for s, e, frozen in rows if expert in (None, e) and not (learned and frozen))
+            return sum(_size(s) for s, _, frozen in record["weights"] if not (learned and frozen))
 
         return Line(of(self.one), of(self.more), of(self.ends[kind]))
 
@@ -120,20 +113,13 @@ def stages(m, x):
     return [(kind, least + (s in extra)) for s, kind in enumerate(kinds)]
 
 
-def _collective(prices, kind, count, dtype, ranks, stride):
-    """Microseconds; more than a bucket holds goes in equal buckets."""
-    if ranks < 2 or count < 1:
-        return 0.0
-    buckets = math.ceil(count * BYTES[dtype] / _BUCKET)
-    count = math.ceil(count / buckets)
-    return buckets * prices(("collective", kind, int(count), _HLO[dtype], ranks, stride))["total_us"] + prices.machine.dispatch_us
-
-
-def _shared(job, x, p, kind, n, what, dtype):
-    """A collective over a stage's gradients or weights: those of experts have fewer replicas."""
-    ranks = x.dp * x.cp
-    dense = _collective(p.prices, what, p.count(kind, False)(n), dtype, ranks, x.tp)
-    return dense + _collective(p.prices, what, p.count(kind, True)(n), dtype, ranks // x.ep, x.tp * x.ep)
+def updates(job, x, prices):
+    """Programs of the update that a layout needs, once its pieces are priced."""
+    try:
+        p = Parts(job, x, prices)
+    except Fault:
+        return []
+    return p.updates(*p.heaviest())
 
 
 def bubble(rounds, chunks):
@@ -145,50 +131,30 @@ def step(job, x, prices):
     """All that is told of a layout. Times are seconds."""
     check(job, x)
     p, m = Parts(job, x, prices), x.micros(job)
-    types, _ = x.types(job)
     line = stages(job.model, x)
     micro = [(p.micro(kind, "total_us")(n) + job.machine.dispatch_us) * 1e-6 for kind, n in line]
     exposed = [p.micro(kind, "exposed_us")(n) * 1e-6 for kind, n in line]
     busy = [p.micro(kind, "comm_us")(n) * 1e-6 for kind, n in line]
-    beside = [_beside(job, x, p, kind, n) for kind, n in line]  # of ZeRO-2 and 3, each micro-batch
-    rounds = [t + late for t, (_, late) in zip(micro, beside)]
-    slow = max(range(len(line)), key=lambda s: rounds[s])
-    fill = bubble(rounds, x.chunks)
+    slow = max(range(len(line)), key=lambda s: micro[s])
     passing = _passing(job, x, prices) * 2 * (m + x.pp - 1) * x.chunks if x.pp > 1 else 0.0
-    seconds = {"micro_batches": m * micro[slow], "bubble": fill, "passing_on": passing}
-    seconds["sharding"] = m * beside[slow][1]
-    kind, n = max(line, key=lambda v: p.count(v[0])(v[1]))
-    reduce = "all_reduce" if x.zero == 0 else "reduce_scatter"
-    seconds["reduction"] = _shared(job, x, p, kind, n, reduce, types[2]) * 1e-6 if x.zero < 2 else 0.0
-    seconds["optimizer"] = (p.update(kind, "total_us")(n) + job.machine.dispatch_us) * 1e-6
-    gathered = x.zero in (1, 2)
-    seconds["gathering"] = _shared(job, x, p, kind, n, "all_gather", types[1]) * 1e-6 if gathered else 0.0
+    seconds = {"micro_batches": m * micro[slow], "bubble": bubble(micro, x.chunks), "passing_on": passing}
+    update = p.update(*p.heaviest())
+    seconds["reduction"], seconds["gathering"] = 1e-6 * update["reducing_us"], 1e-6 * update["gathering_us"]
+    seconds["optimizer"] = (update["total_us"] + job.machine.dispatch_us) * 1e-6 - seconds["reduction"] - seconds["gathering"]
     seconds["waiting"] = _SLOWEST * math.log2(job.nodes) * sum(seconds.values())
     seconds = {k: v for k, v in seconds.items() if v}
-    outside = passing + seconds.get("reduction", 0) + seconds.get("gathering", 0)
-    comm = m * (busy[slow] + beside[slow][0]) + outside
-    shown = m * (exposed[slow] + beside[slow][1]) + outside
-    return _told(job, x, p, line, seconds, comm, shown)
-
-
-def _beside(job, x, p, kind, n):
-    """(seconds of ZeRO's collectives in a micro-batch, those that the work does not hide)."""
-    if x.zero < 2:
-        return 0.0, 0.0
-    types, _ = x.types(job)
-    a_layer = p.count(kind).layer / max(p.count(kind)(n), 1)
-    scatter = _shared(job, x, p, kind, n, "reduce_scatter", types[2]) * 1e-6
-    gather = _shared(job, x, p, kind, n, "all_gather", types[1]) * 1e-6 * 2 if x.zero == 3 else 0.0
-    work = p.micro(kind, "total_us")(n) * 1e-6
-    first = (scatter + gather) * a_layer  # nothing is beside the first weights and the last gradients
-    return scatter + gather, max(scatter + gather - work, first)
+    comm = m * busy[slow] + passing + 1e-6 * update["comm_us"]
+    shown = m * exposed[slow] + passing + seconds.get("reduction", 0) + seconds.get("gathering", 0)
+    return _told(job, x, p, line, update, seconds, comm, shown)
 
 
 def _passing(job, x, prices):
     """Seconds for a micro-batch's activations from one stage to the next."""
     cut = x.cut(job)
     count = x.micro_batch * (job.seq // x.cp) * job.model.width // (x.tp if cut.sp else 1)
-    record = prices(("collective", "collective_permute", count, _HLO[x.types(job)[0][0]], 2, x.tp * x.cp * x.dp, prices.machine.devices))
+    stride = x.tp * x.cp * x.dp
+    some = min(stride * (x.pp - 1), prices.machine.devices)  # who passes on at the same time: stages of a machine, which share its links
+    record = prices(("collective", "collective_permute", count, _HLO[x.types(job)[0][0]], 2, stride, some))
     return (record["total_us"] + prices.machine.dispatch_us) * 1e-6
 
 
@@ -197,16 +163,26 @@ def _passing(job, x, prices):
 
 def model_flops(m, seq):
     """FLOP of a sequence, forward and backward, without what is computed again: 6 for each weight of a product and each
-    token, 12 for each pair of positions and feature of the heads."""
+    token (of experts, those chosen), 12 for each feature of the heads and each pair of positions, masked or not, in the window."""
     if m.task == "classes":
         seq = (m.image // m.patch) ** 2 + 1
     attention = m.width * m.head * (2 * m.heads + 2 * m.kv)
-    mlp = (3 if m.gated else 2) * m.width * m.hidden * (m.chosen if m.experts else 1)
+    mlp = (3 if m.gated else 2) * m.width * m.hidden * (m.chosen if m.experts else 1) + m.width * m.experts
     if m.task == "span":
         return _span_flops(m, seq, attention, mlp)
-    layers = m.layers
-    ends = m.vocab * m.width if m.task != "classes" else m.classes * m.width / seq
-    return seq * (6.0 * (layers * (attention + mlp) + ends) + 12.0 * layers * m.heads * m.head * seq)
+    return 6.0 * (seq * m.layers * (attention + mlp) + _ends(m, seq)) + 12.0 * m.layers * m.heads * m.head * pairs(m, seq)
+
+
+def pairs(m, seq):
+    """Positions that see each other: no more than the window's."""
+    return seq * min(seq, m.window or seq)
+
+
+def _ends(m, seq):
+    """Weights of the products at the ends of a model, times the tokens that go through them."""
+    if m.task == "classes":
+        return (seq - 1) * 3 * m.patch**2 * m.width + m.classes * m.width
+    return seq * m.vocab * m.width + ((seq + 1) * m.width**2 + 2 * m.width if m.task == "mlm" else 0)
 
 
 def wanted(seq):
@@ -233,38 +209,35 @@ def parameters(m):
     return layers * attention + m.decoder * attention, layers * mlp * max(m.experts, 1), ends
 
 
-def memory(job, x, p, line):
-    """Bytes of the fullest stage's device, by what they are."""
+def memory(job, x, p, line, update):
+    """Bytes of the fullest stage's device, by what they are: of the micro-batches, beside what the optimizer keeps, or of the update."""
     m, (types, master) = x.micros(job), x.types(job)
-    share = x.dp * x.cp
+    accumulated, share = m > 1 or x.pp > 1, x.dp * x.cp
     most: dict[str, float] = {}
     for s, (kind, n) in enumerate(line):
-        every, learned = p.count(kind, learned=False)(n), p.count(kind)(n)
-        layer, grads = p.count(kind, learned=False).layer, p.count(kind).layer
-        accumulated = m > 1 or x.pp > 1
-        peak = p.micro(kind, "hbm_peak_bytes")
-        kept = max(peak.layer - layer * BYTES[types[1]] - (grads * BYTES[types[2]] if accumulated else 0), 0)
+        every, learned, peak = p.count(kind, learned=False), p.count(kind), p.micro(kind, "hbm_peak_bytes")
+        stored, added = BYTES[types[1]] / (share if x.zero == 3 else 1), BYTES[types[2]] / (share if x.zero > 1 else 1)
+        kept = max(peak.layer - every.layer * stored - (learned.layer * added if accumulated else 0), 0)
         held = min(m, x.pp - s) if x.schedule != "gpipe" else m
-        work = peak(n) - every * BYTES[types[1]] - (learned * BYTES[types[2]] if accumulated else 0) - kept * n
         moments = 8 if job.optimizer != "sgd" else 4
-        parts = {
-            "weights": every * BYTES[types[1]] / (share if x.zero == 3 else 1),
-            "gradients": learned * BYTES[types[2]] / (share if x.zero > 1 else 1),
-            "optimizer": learned * (moments + (4 if master else 0)) / (share if x.zero else 1),
-            "activations": kept * n * held,
-            "work": max(work - (0 if accumulated else learned * BYTES[types[2]]), 0),
-        }
+        parts = {"weights": every(n) * stored, "gradients": learned(n) * added, "optimizer": learned(n) * (moments + (4 if master else 0)) / (share if x.zero else 1)}
+        early = 0 if accumulated else parts["gradients"]  # whose memory is activations' before: one step has no results between
+        full = max(peak(n) - early + parts["optimizer"] + kept * n * (held - 1), sum(parts.values()))
+        parts["activations"] = min(kept * n * held, full - sum(parts.values()))
+        twice = 0 if x.zero else parts["gradients"]  # their sums take their place
+        frozen = (every(n) - learned(n)) * stored
+        parts["work"] = max(full, update["hbm_peak_bytes"] + frozen - twice) - sum(parts.values())
         if sum(parts.values()) > sum(most.values()):
             most = parts
     return {k: int(v) for k, v in most.items()}
 
 
-def _told(job, x, p, line, seconds, comm, shown):
+def _told(job, x, p, line, update, seconds, comm, shown):
     total, machine, m = sum(seconds.values()), job.machine, job.model
     tokens = job.global_batch * (job.seq if m.task != "classes" else 1)
     usd = machine.usd_per_hour * job.nodes
-    held = memory(job, x, p, line)
-    compile_s = sum(p.micro(kind, "compile_s").least(n) for kind, n in dict(line).items()) + p.update(line[-1][0], "compile_s").least(line[-1][1])
+    held = memory(job, x, p, line, update)
+    compile_s = sum(p.micro(kind, "compile_s").least(n) for kind, n in dict(line).items()) + update["compile_s"]
     return {
         "step_s": total,
         "tokens_per_s": tokens / total,

@@ -15,25 +15,26 @@ _ACTS = {
 }  # fmt: skip
 
 
-def _llama(c, **more):
-    heads, width = c["num_attention_heads"], c["hidden_size"]
+def _llama(c, qkv_bias=None, **more):
+    heads, width, bias = c["num_attention_heads"], c["hidden_size"], c.get("attention_bias", False)
     return dict(
         _LLAMA, layers=c["num_hidden_layers"], width=width, heads=heads, kv=c.get("num_key_value_heads") or heads,
         head=c.get("head_dim") or width // heads, hidden=c["intermediate_size"], vocab=c["vocab_size"], tied=c.get("tie_word_embeddings", False),
-        act=_ACTS[c.get("hidden_act", "silu")], dropout=c.get("attention_dropout", 0.0), **more,
+        act=_ACTS[c.get("hidden_act", "silu")], score_dropout=c.get("attention_dropout", 0.0), qkv_bias=bias if qkv_bias is None else qkv_bias,
+        out_bias=bias if qkv_bias is None else False, **{"bias": c.get("mlp_bias", False), **more},
     )  # fmt: skip
 
 
-def _window(c):
-    return c.get("sliding_window", 4096) or 0
+def _window(c, usual=0):
+    return c.get("sliding_window", usual) or 0
 
 
 def _qwen2(c):
     return _llama(c, qkv_bias=True)
 
 
-def _mixtral(c, **more):
-    return _llama(c, experts=c.get("num_local_experts", 8), chosen=c.get("num_experts_per_tok", 2), **more)
+def _mixtral(c):
+    return _llama(c, window=_window(c), experts=c.get("num_local_experts", 8), chosen=c.get("num_experts_per_tok", 2))
 
 
 def _qwen3_moe(c):
@@ -46,16 +47,24 @@ def _gpt2(c):
     return dict(
         layers=c.get("n_layer", 12), width=width, heads=c.get("n_head", 12), kv=c.get("n_head", 12), head=width // c.get("n_head", 12),
         hidden=c.get("n_inner") or 4 * width, vocab=c.get("vocab_size", 50257), positions=c.get("n_positions", 1024),
-        act=_ACTS[c.get("activation_function", "gelu_new")], dropout=c.get("resid_pdrop", 0.1), tied=c.get("tie_word_embeddings", True),
+        act=_ACTS[c.get("activation_function", "gelu_new")], dropout=c.get("resid_pdrop", 0.1), score_dropout=c.get("attn_pdrop", 0.1),
+        tied=c.get("tie_word_embeddings", True),
     )  # fmt: skip
 
 
+def _turned(c):
+    """Share of a head that rotary positions turn, in either place it can stand; None: not told."""
+    return c.get("partial_rotary_factor") or (c.get("rope_parameters") or {}).get("partial_rotary_factor")
+
+
 def _neox(c):
-    heads, width = c["num_attention_heads"], c["hidden_size"]
+    heads, width, bias = c["num_attention_heads"], c["hidden_size"], c.get("attention_bias", True)
+    share = _turned(c) or c.get("rotary_pct", 0.25)
     return dict(
         layers=c["num_hidden_layers"], width=width, heads=heads, kv=heads, head=width // heads, hidden=c["intermediate_size"],
-        vocab=c["vocab_size"], places="rotary", act=_ACTS[c.get("hidden_act", "gelu")], parallel=c.get("use_parallel_residual", True),
-        tied=c.get("tie_word_embeddings", False), dropout=c.get("hidden_dropout", 0.0),
+        vocab=c["vocab_size"], places="rotary", rotary=share, act=_ACTS[c.get("hidden_act", "gelu")], parallel=c.get("use_parallel_residual", True),
+        tied=c.get("tie_word_embeddings", False), dropout=c.get("hidden_dropout", 0.0), score_dropout=c.get("attention_dropout", 0.0),
+        qkv_bias=bias, out_bias=bias,
     )  # fmt: skip
 
 
@@ -64,7 +73,8 @@ def _bert(c):
     return dict(
         layers=c.get("num_hidden_layers", 12), width=width, heads=heads, kv=heads, head=width // heads,
         hidden=c.get("intermediate_size", 3072), vocab=c.get("vocab_size", 30522), positions=c.get("max_position_embeddings", 512),
-        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.1), task="mlm", post=True,
+        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.1), score_dropout=c.get("attention_probs_dropout_prob", 0.1),
+        task="mlm", post=True,
     )  # fmt: skip
 
 
@@ -73,24 +83,53 @@ def _vit(c):
     return dict(
         layers=c.get("num_hidden_layers", 12), width=width, heads=heads, kv=heads, head=width // heads, hidden=c.get("intermediate_size", 3072),
         vocab=1, image=c.get("image_size", 224), patch=c.get("patch_size", 16), classes=len(c.get("id2label", ())) or c.get("num_labels", 1000),
-        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.0), task="classes", places="none",
+        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.0), score_dropout=c.get("attention_probs_dropout_prob", 0.0),
+        qkv_bias=c.get("qkv_bias", True), task="classes", places="none",
     )  # fmt: skip
 
 
 def _t5(c):
-    gated = str(c.get("feed_forward_proj", "relu")).startswith("gated")
+    way = str(c.get("feed_forward_proj", "relu"))
+    act = way.removeprefix("gated-")
     return dict(
         layers=c.get("num_layers", 6), decoder=c.get("num_decoder_layers") or c.get("num_layers", 6), width=c.get("d_model", 512),
         heads=c.get("num_heads", 8), kv=c.get("num_heads", 8), head=c.get("d_kv", 64), hidden=c.get("d_ff", 2048), vocab=c.get("vocab_size", 32128),
-        norm="rms", act="gelu" if gated else "relu", gated=gated, places="none", bias=False, tied=c.get("tie_word_embeddings", True),
-        dropout=c.get("dropout_rate", 0.1), task="span",
+        norm="rms", act=_ACTS["gelu_new" if way == "gated-gelu" else act], gated=way != act, places="none", bias=False,
+        tied=c.get("tie_word_embeddings", True), dropout=c.get("dropout_rate", 0.1), score_dropout=c.get("dropout_rate", 0.1), task="span",
     )  # fmt: skip
 
 
 KINDS = {
-    "llama": _llama, "mistral": lambda c: _llama(c, window=_window(c)), "qwen2": _qwen2, "qwen3": lambda c: _llama(c, qk_norm=True),
+    "llama": _llama, "mistral": lambda c: _llama(c, window=_window(c, 4096)), "qwen2": _qwen2, "qwen3": lambda c: _llama(c, qk_norm=True),
     "qwen3_moe": _qwen3_moe, "mixtral": _mixtral, "gpt2": _gpt2, "gpt_neox": _neox, "bert": _bert, "vit": _vit, "t5": _t5, "mt5": _t5,
 }  # fmt: skip
+
+
+# Keys that make the layers others than those that are priced, and what may stand there
+_PLAIN = {
+    "use_sliding_window": (False, None), "alibi": (False, None), "mlp_only_layers": ([], None), "decoder_sparse_step": (1, None),
+    "first_k_dense_replace": (0, None), "kv_lora_rank": (None,), "add_cross_attention": (False, None), "is_decoder": (False, None),
+    "position_embedding_type": ("absolute", None), "num_channels": (3, None),
+    "attn_logit_softcapping": (None,), "final_logit_softcapping": (None,), "quantization_config": (None,), "text_config": (None,),
+    "vision_config": (None,), "no_rope_layers": ([], None), "use_qk_norm": (False, None), "qk_layernorm": (False, None),
+    "n_shared_experts": (0, None), "num_shared_experts": (0, None), "shared_expert_intermediate_size": (0, None),
+}  # fmt: skip
+
+
+def _check(c, kind, path):
+    """Refuses by name what would be priced as something else."""
+    for name, plain in _PLAIN.items():
+        if name in c and c[name] not in plain:
+            raise Fault(f"{path}: {name} = {json.dumps(c[name])[:60]} is not modelled for {kind}", f"priced are models with {name} = {json.dumps(plain[0])}")
+    if kind != "gpt_neox" and _turned(c) not in (None, 1):
+        raise Fault(f"{path}: partial_rotary_factor = {_turned(c)} is not modelled for {kind}", "model_type gpt_neox has it")
+    sorts = set(c.get("layer_types") or ())
+    if len(sorts) > 1 or sorts - {"full_attention", "sliding_attention"}:
+        raise Fault(f"{path}: layer_types has {', '.join(sorted(map(str, sorts)))}: layers that differ are not modelled", "priced are models whose layers are alike")
+    if sorts == {"sliding_attention"} and kind not in ("mistral", "mixtral"):
+        raise Fault(f"{path}: layer_types has sliding_attention, which is not modelled for {kind}", "model_type mistral has it")
+    if c.get("num_decoder_layers") not in (None, c.get("num_layers", 6)):
+        raise Fault(f"{path}: num_decoder_layers = {c['num_decoder_layers']} is not modelled beside num_layers = {c.get('num_layers', 6)}", "as many of both are")
 
 
 MOST = 2**24  # of anything in a configuration
@@ -112,6 +151,7 @@ def model(c, path="configuration"):
     kind = c.get("model_type") if isinstance(c, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise Fault(f"{path}: model_type {kind!r} is not known", f"known are {', '.join(KINDS)}")
+    _check(c, kind, path)
     try:
         found = Model(kind=kind, **KINDS[kind](c))
     except KeyError as error:
@@ -124,6 +164,8 @@ def model(c, path="configuration"):
             raise Fault(f"{path}: {name} is {value!r}; a whole number above 0 is needed")
         if value > MOST:
             raise Fault(f"{path}: {name} is {value}, more than {MOST}", "is the unit right? a configuration counts single elements")
+    if not 0 < found.rotary <= 1:
+        raise Fault(f"{path}: {found.rotary} of a head's features cannot be turned by rotary positions")
     if found.heads % found.kv:
         raise Fault(f"{path}: {found.heads} heads cannot share {found.kv} heads of keys and values")
     return found

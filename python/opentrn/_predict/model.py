@@ -47,23 +47,30 @@ class Weights:
 
     def layers(self, n, layer, x, remat):
         """x through layer(w, x) n times."""
-        count = self._count(layer, x) if n and self.given is not None else 0
+        tree = self._tree(layer, x) if n and self.given is not None else []
         for _ in range(n):
             if self.given is None:
                 x = layer(self, x)
                 continue
-            given = [next(self.given) for _ in range(count)]
+            given = [next(self.given) for _ in tree]
             key = None
             if self.key is not None:
                 self.key, key = jax.random.split(self.key)
-            run = lambda x, given, key: layer(Weights(given, self.dtype, key), x)
-            x = (jax.checkpoint(run) if remat else run)(x, given, key)
+            x = self.through(layer, tree, remat)(x, given, key)
         return x
 
-    def _count(self, layer, x):
+    def through(self, layer, tree, remat):
+        """A layer as a function of its input, what it is given of its weights (tree), and a key."""
+        run = lambda x, given, key: layer(self.like(given, key), x)
+        return jax.checkpoint(run) if remat else run
+
+    def like(self, given, key):
+        return Weights(given, self.dtype, key)
+
+    def _tree(self, layer, x):
         seen = Weights(dtype=self.dtype)
         jax.eval_shape(lambda x: layer(seen, x), x)
-        return len(seen.seen)
+        return seen.seen
 
 
 # What devices tell each other. Forward and backward are each other's transpose: who sums forward passes gradients on as they are.
@@ -173,7 +180,7 @@ def joins(u):
 
 def queries_keys_values(w, x, source, heads, kv, m, u):
     wanted = ((x, heads), (source, kv), (source, kv))
-    return [dense(w, t, n * m.head, m.bias or m.qkv_bias, u).reshape(*t.shape[:2], n, m.head) for t, n in wanted]
+    return [dense(w, t, n * m.head, m.bias if m.qkv_bias is None else m.qkv_bias, u).reshape(*t.shape[:2], n, m.head) for t, n in wanted]
 
 
 @functools.lru_cache(8)
@@ -182,14 +189,29 @@ def _angles(at, half):
     return tuple(f(angle)[None, :, None].astype(np.float32) for f in (np.cos, np.sin))
 
 
-def rotate(x, at):
-    """Rotary positions of x[batch, position, head, feature]."""
-    cos, sin = _angles(tuple(at), x.shape[-1] // 2)
-    a, b = jnp.split(x.astype(jnp.float32), 2, -1)
-    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1).astype(x.dtype)
+def rotate(x, at, size):
+    """Rotary positions of x[batch, position, head, feature], of its first `size` features."""
+    cos, sin = _angles(tuple(at), size // 2)
+    a, b = jnp.split(x[..., :size].astype(jnp.float32), 2, -1)
+    turned = [(a * cos - b * sin).astype(x.dtype), (b * cos + a * sin).astype(x.dtype)]
+    return jnp.concatenate([*turned, x[..., size:]] if size < x.shape[-1] else turned, -1)
 
 
-def weigh(w, q, k, v, mask, m, u):
+BUCKETS = 32  # of distances, as T5 has them
+
+
+def distances(w, q, k, both, m, u):
+    """A bias of scores [head, q, k] by how far positions are from each other, near ones each alone, far ones by the logarithm."""
+    table, ahead = w(BUCKETS, m.heads // u.tp), jnp.arange(k)[None, :] - jnp.arange(q)[:, None]
+    some = BUCKETS // 2 if both else BUCKETS
+    far = jnp.abs(ahead) if both else jnp.maximum(-ahead, 0)
+    near = some // 2
+    late = near + (jnp.log(jnp.maximum(far, 1) / near) * ((some - near) / np.log(128 / near))).astype(jnp.int32)
+    bucket = jnp.where(far < near, far, jnp.minimum(late, some - 1)) + (jnp.where(ahead > 0, some, 0) if both else 0)
+    return jnp.einsum("qkb,bh->hqk", jax.nn.one_hot(bucket, BUCKETS, dtype=table.dtype), table)
+
+
+def weigh(w, q, k, v, mask, m, u, bias=None):
     """Attention of q[b, q, head, feature] over k, v[b, k, kv head, feature]; heads of one kv head lie together. Plain: what the
     product makes, what autocast's softmax reads and makes, in fp32, and what dropout leaves are kept in HBM."""
     kept = jax.lax.optimization_barrier if u.attention == "plain" else lambda x: x
@@ -200,10 +222,12 @@ def weigh(w, q, k, v, mask, m, u):
         q = q.reshape(b, s, k.shape[2], -1, size)
         forms = "bqhgd,bkhd->bhgqk", "bhgqk,bkhd->bqhgd"
     scores = kept(jnp.einsum(forms[0], q, k)).astype(jnp.float32) / np.float32(np.sqrt(size))
+    if bias is not None:
+        scores = scores + bias.astype(jnp.float32)
     if mask is not None:
         scores = jnp.where(mask, scores, np.float32(-np.inf))
     weights = jax.nn.softmax(kept(scores), axis=-1)
-    weights = kept(w.drop(kept(weights) if u.attention == "plain" else weights.astype(q.dtype), m.dropout).astype(q.dtype))
+    weights = kept(w.drop(kept(weights) if u.attention == "plain" else weights.astype(q.dtype), m.score_dropout).astype(q.dtype))
     return jnp.einsum(forms[1], weights, v).reshape(b, s, heads * size)
 
 
@@ -212,25 +236,25 @@ def heads_here(m, u):
     return m.heads // u.tp, max(m.kv // u.tp, 1)
 
 
-def attention(w, x, mask, m, u, source=None, at=None):
+def attention(w, x, mask, m, u, source=None, at=None, bias=None):
     x = enter(x, u)
     heads, kv = heads_here(m, u)
     q, k, v = queries_keys_values(w, x, x if source is None else source, heads, kv, m, u)
     if m.qk_norm:
         q, k = (norm(w, t, m, m.head) for t in (q, k))
     if m.places == "rotary" and source is None:
-        q, k = rotate(q, at), rotate(k, at)
+        q, k = (rotate(t, at, int(m.head * m.rotary) // 2 * 2) for t in (q, k))
     if u.cp > 1:
         k, v = (_pair(_gather("cp", 1), _scatter("cp", 1))(t) for t in (k, v))
     key = None
     if w.key is not None:
         w.key, key = jax.random.split(w.key)
 
-    def run(q, k, v, key):
-        return weigh(Weights([], w.dtype, key), q, k, v, mask, m, u)
+    def run(q, k, v, bias, key):
+        return weigh(Weights([], w.dtype, key), q, k, v, mask, m, u, bias)
 
-    y = (jax.checkpoint(run) if u.recompute == "selective" else run)(q, k, v, key)
-    return leave(dense(w, y, m.width, m.bias, u), u)
+    y = (jax.checkpoint(run) if u.recompute == "selective" else run)(q, k, v, bias, key)
+    return leave(dense(w, y, m.width, m.bias if m.out_bias is None else m.out_bias, u), u)
 
 
 ACTS = {
@@ -300,14 +324,14 @@ def mixture(w, x, m, u):
     return leave((out * chance.astype(x.dtype)[..., None]).sum(1).reshape(b, s, d), u)
 
 
-def block(w, x, mask, m, u, at=None, source=None):
+def block(w, x, mask, m, u, at=None, source=None, bias=None):
     drop = lambda x: w.drop(x, m.dropout)
     if m.post:
         x = norm(w, x + drop(attention(w, x, mask, m, u, at=at)), m)
         return norm(w, x + drop(mlp(w, x, m, u)), m)
     if m.parallel:
         return x + drop(attention(w, norm(w, x, m), mask, m, u, at=at)) + drop(mlp(w, norm(w, x, m), m, u))
-    x = x + drop(attention(w, norm(w, x, m), mask, m, u, at=at))
+    x = x + drop(attention(w, norm(w, x, m), mask, m, u, at=at, bias=bias))
     if source is not None:
         x = x + drop(attention(w, norm(w, x, m), None, m, u, enter(source, u)))
     return x + drop(mlp(w, norm(w, x, m), m, u))
@@ -332,7 +356,7 @@ def layers(w, x, n, m, u, lengths=None):
     if m.task == "lm":
         mask = causal(at, u.seq, m.window if m.window < u.seq else 0)
         if u.attention != "flash":
-            mask = mask | jnp.isnan(x[0, 0, 0])  # never, but only the run knows
+            mask = mask | jnp.isnan(jax.lax.stop_gradient(x[0, 0, 0]))  # never, but only the run knows
     else:
         mask = None if lengths is None else (jnp.arange(u.seq) < lengths[:, None])[:, None, None, :]
     return w.layers(n, lambda w, x: block(w, x, mask, m, u, at), x, u.recompute == "full")
@@ -414,13 +438,15 @@ def pictures(w, images, labels, n, m, u):
 
 
 def span(w, tokens, wanted, targets, n, m, u):
-    """Encoder and decoder with n layers each; positions are a bias on scores, which costs what its sum does."""
-    table = table_of(w, m, u)
-    x = w.layers(n, lambda w, x: block(w, x, None, m, u), look_up(table, tokens, u), u.recompute == "full")
-    x = norm(w, x, m)
+    """Encoder and decoder with n layers each; positions are a bias on scores, one for all layers of each."""
+    table, again = table_of(w, m, u), u.recompute == "full"
+    near = distances(w, tokens.shape[1], tokens.shape[1], True, m, u)
+    read = lambda w, x: (block(w, x[0], None, m, u, bias=x[1]), x[1])
+    x = norm(w, w.layers(n, read, (look_up(table, tokens, u), near), again)[0], m)
     mask = causal(np.arange(wanted.shape[1]), wanted.shape[1], 0)
-    layer = lambda w, both: (block(w, both[0], mask, m, u, source=both[1]), both[1])
-    y, _ = w.layers(n, layer, (look_up(table, wanted, u), x), u.recompute == "full")
+    near = distances(w, wanted.shape[1], wanted.shape[1], False, m, u)
+    write = lambda w, x: (block(w, x[0], mask, m, u, source=x[1], bias=x[2]), x[1], x[2])
+    y = w.layers(n, write, (look_up(table, wanted, u), x, near), again)[0]
     return end(w, y, targets, m, u, table if m.tied else None)
 
 

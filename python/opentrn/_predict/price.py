@@ -24,7 +24,7 @@ def _maker():
     """What is the same for all entries: the library and the files that write programs."""
     seen = hashlib.sha256()
     for path in (pathlib.Path(_library.library_path()), *sorted(pathlib.Path(__file__).parent.glob("*.py"))):
-        if path.name in ("model.py", "programs.py", "spec.py", "price.py"):
+        if path.name in ("model.py", "programs.py", "replicas.py", "spec.py", "price.py"):
             seen.update(path.read_bytes())
         elif path.suffix != ".py":
             at = path.stat()
@@ -131,6 +131,8 @@ class Prices:
         record = {k: report[k] for k in _KEPT}
         record["busy_us"] = {k: v["busy_us"] for k, v in report["engines"].items()}
         record["comm_us"], record["exposed_us"] = report["comm"]["busy_us"], report["comm"]["exposed_us"]
+        shown = {gathers: sum(k["exposed_us"] for k in report["comm"]["kinds"] if (k["kind"] == "all_gather") == gathers) for gathers in (True, False)}
+        record["gathering_us"], record["reducing_us"] = shown[True], shown[False]
         record["compile_s"] = time.monotonic() - begin
         return {**record, **more}
 
@@ -149,7 +151,7 @@ def collective(kind, count, dtype, ranks, stride, beside=1):
     sizes = {"all_reduce": (whole, whole), "all_gather": (whole // ranks, whole), "reduce_scatter": (whole, whole // ranks)}
     sizes["collective_permute"] = (count, count)
     a, b = (f"tensor<{n}x{dtype}>" for n in sizes[kind])
-    pairs = [[i, i + stride] for i in range(min(stride, beside))]
+    pairs = [[i, i + stride] for i in range(beside)]
     groups = [list(range(g, ranks * stride, stride)) for g in range(stride)]
     replicas = ranks * stride
     shape = f"dense<{groups}> : tensor<{stride}x{ranks}xi64>"

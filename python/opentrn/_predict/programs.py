@@ -11,9 +11,10 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import jax.numpy as jnp
 
-from opentrn._predict import model
+from opentrn._predict import model, replicas
 
 TYPES = {"fp32": jnp.float32, "bf16": jnp.bfloat16}
+AXES = ("dp", "ep", "cp", "tp")
 
 
 @functools.lru_cache(None)
@@ -31,14 +32,14 @@ def _over(u, step, args, trace=False, **jit):
         return jax.eval_shape(step, *args) if trace else _lower(step, args, jit)
     from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
-    mesh = AbstractMesh((u.ep, u.cp, u.tp), ("ep", "cp", "tp"))
-    spec = PartitionSpec(("ep", "cp", "tp"))
-    wide = lambda v: jax.ShapeDtypeStruct((u.devices * v.shape[0], *v.shape[1:]), v.dtype, sharding=NamedSharding(mesh, spec))
+    mesh = AbstractMesh((u.replicas, u.ep, u.cp, u.tp), AXES)
+    spec = lambda v: PartitionSpec(AXES) if v.ndim else PartitionSpec()
+    wide = lambda v: jax.ShapeDtypeStruct((u.devices * v.shape[0], *v.shape[1:]) if v.ndim else (), v.dtype, sharding=NamedSharding(mesh, spec(v)))
 
     def alone(*args):
         return jax.tree.map(lambda v: jnp.reshape(v, (1,)) if v.ndim == 0 else v, step(*args))
 
-    spread = jax.shard_map(alone, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+    spread = jax.shard_map(alone, mesh=mesh, in_specs=jax.tree.map(spec, tuple(args)), out_specs=PartitionSpec(AXES), check_vma=False)
     args = jax.tree.map(wide, args)
     return jax.eval_shape(spread, *args) if trace else _lower(spread, args, jit)
 
@@ -47,15 +48,35 @@ def _lower(step, args, jit):
     return jax.jit(step, keep_unused=True, **jit).trace(*args).lower(lowering_platforms=("cpu",)).as_text()
 
 
+def held(tree, u, sharded):
+    """Shapes of weights on a device: whole, or its part of each."""
+    return [replicas.part(u, v.shape, v.expert) if sharded else v.shape for v in tree]
+
+
+def _like(shapes, dtype):
+    return [jax.ShapeDtypeStruct(s, dtype) for s in shapes]
+
+
+def pulled(tree, u, sums):
+    """Gradients as a micro-batch leaves them: from ZeRO-2 on each device has its part of their sum."""
+    return lambda found: [replicas.scatter(u, v.expert, g.astype(sums)) if u.zero == 2 else g.astype(sums) for v, g in zip(tree, found)]
+
+
+def handed(u, sums, compute):
+    """Weights of a program, whole or in parts."""
+    return lambda given, key=None: replicas.Gathered(u, sums, given, compute, key) if u.zero == 3 else model.Weights(given, compute, key)
+
+
 def micro(kind, n, m, u, types, accumulate):
     """Forward and backward of a piece; accumulate: gradients are added to those of the micro-batches before."""
     compute, store, sums = (TYPES[t] for t in types)
     run, batch, inward, is_loss = model.piece(kind, n, m, u, compute)
     tree = weights(kind, n, m, u, types[0])
-    params = [jax.ShapeDtypeStruct(v.shape, store) for v in tree]
+    params = _like(held(tree, u, u.zero == 3), store)
     learned = [i for i, v in enumerate(tree) if not v.frozen]
-    grads = [jax.ShapeDtypeStruct(tree[i].shape, sums) for i in learned] if accumulate else []
-    key = [jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl="rbg")))] if m.dropout else []
+    pull_in, hand = pulled([tree[i] for i in learned], u, sums), handed(u, sums, compute)
+    grads = _like(held([tree[i] for i in learned], u, u.zero > 1), sums) if accumulate else []
+    key = [jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl="rbg")))] if m.dropout or m.score_dropout else []
     out = [] if is_loss else [_result(run, batch, m, u, compute)]
 
     def step(params, before, batch, back, key):
@@ -65,12 +86,12 @@ def micro(kind, n, m, u, types, accumulate):
             full = list(params)
             for i, v in zip(learned, changing):
                 full[i] = v
-            return run(model.Weights(full, compute, key), *batch)
+            return run(hand(full, key), *batch)
 
         changing = [params[i] for i in learned]
         result, pull = jax.vjp(lambda c, x: value(c, x, *batch[1:]) if inward else value(c, *batch), changing, batch[0] if inward else ())
         found, inner = pull(back[0] if back else jnp.float32(1))
-        found = [g.astype(sums) for g in found]
+        found = pull_in(found)
         if before:
             found = [t + g for t, g in zip(before, found)]
         return found, result, inner if inward else ()
@@ -107,25 +128,36 @@ def _sgd(p, g, s, count, norm):
 OPTIMIZERS = {"adamw": (_adamw, 2, True), "lamb": (_lamb, 2, False), "sgd": (_sgd, 1, False)}  # rule, moments, clipped
 
 
-def update(shapes, optimizer, types, master):
-    """The optimizer alone over weights of these shapes; master: fp32 weights beside those stored."""
-    _, store, sums = (TYPES[t] for t in types)
-    rule, moments, clipped = OPTIMIZERS[optimizer]
-    like = lambda dtype: [jax.ShapeDtypeStruct(s, dtype) for s in shapes]
-    held, state = like(jnp.float32 if master else store), [like(jnp.float32) for _ in range(moments)]
-    count = jax.ShapeDtypeStruct((), jnp.float32)
+def updated(tree, u, optimizer, types, master):
+    """The update as a function of what a device has of weights, moments and gradients, and the count of steps; master: fp32 weights beside those stored."""
+    store = TYPES[types[1]]
+    rule, _, clipped = OPTIMIZERS[optimizer]
+    meet = {0: lambda v, g: replicas.total(u, v.expert, g), 1: lambda v, g: replicas.scatter(u, v.expert, g)}.get(u.zero, lambda v, g: g)
+    back = (lambda v, p: replicas.gather(u, v, p)) if u.zero in (1, 2) else lambda v, p: p
+    over = tuple(k for k, n in zip(AXES, (u.replicas, u.ep, u.cp, u.tp)) if n > 1 and (u.zero or k == "tp"))  # who has other weights than others
 
     def step(held, state, grads, count):
-        wide = [g.astype(jnp.float32) for g in grads]
+        wide = [meet(v, g).astype(jnp.float32) for v, g in zip(tree, grads)]
         if clipped:
-            norm = jnp.sqrt(sum((g * g).sum() for g in wide))
+            square = sum((g * g).sum() for g in wide)
+            norm = jnp.sqrt(jax.lax.psum(square, over) if over else square)
             wide = [g * jnp.minimum(1.0, 1.0 / (norm + 1e-6)) for g in wide]
         new, after = [], []
         for p, g, *s in zip(held, wide, *state):
             p, s = rule(p.astype(jnp.float32), g, s, count, None)
             new.append(p)
             after.append(s)
-        stored = [p.astype(store) for p in new]
+        stored = [back(v, p.astype(store)) for v, p in zip(tree, new)]
         return (new if master else stored), [list(s) for s in zip(*after)], (stored if master else [])
 
-    return _lower(step, (held, state, like(sums), count), dict(donate_argnums=(0, 1)))
+    return step
+
+
+def update(kind, n, m, u, optimizer, types, master):
+    """Gradients of a piece reduced over the replicas, the optimizer, weights gathered."""
+    tree = [v for v in weights(kind, n, m, u, types[0]) if not v.frozen]
+    _, store, sums = (TYPES[t] for t in types)
+    mine, count = held(tree, u, u.zero > 0), jax.ShapeDtypeStruct((), jnp.float32)
+    state = [_like(mine, jnp.float32) for _ in range(OPTIMIZERS[optimizer][1])]
+    args = (_like(mine, jnp.float32 if master else store), state, _like(held(tree, u, u.zero > 1), sums), count)
+    return _over(u, updated(tree, u, optimizer, types, master), args, donate_argnums=(0, 1))

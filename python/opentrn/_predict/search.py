@@ -11,7 +11,7 @@ import itertools
 import math
 from typing import Any
 
-from opentrn._predict.compose import BYTES, model_flops, parameters, pieces, step
+from opentrn._predict.compose import BYTES, model_flops, pairs, parameters, pieces, step, updates
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import RECOMPUTE, Layout, check
 
@@ -76,8 +76,8 @@ def least_time(job, x):
     """Seconds that the products take at the peak, with what is computed again and the pipeline's bubble."""
     rate = {"fp32": 0.25, "fp8": 2.0}.get(job.precision, 1.0)
     again = 4 / 3 if x.recompute == "full" else 1.0
-    flops = model_flops(dataclasses.replace(job.model, vocab=job.model.vocab), job.seq)
-    attention = 12.0 * (job.model.layers + job.model.decoder) * job.model.heads * job.model.head * job.seq**2
+    flops = model_flops(job.model, job.seq)
+    attention = 12.0 * (job.model.layers + job.model.decoder) * job.model.heads * job.model.head * pairs(job.model, job.seq)
     seconds = (flops - attention / 2) * again * job.global_batch / (x.devices * job.machine.flops * rate)
     return seconds * (1 + (x.pp - 1) / x.micros(job) / x.chunks)
 
@@ -124,6 +124,7 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
         told(f"{found.tried} priced, {len(room)} to go")
         if prices is not None:
             prices.all([piece for x in some for piece in pieces(job, x)])
+            prices.all([update for x in some for update in updates(job, x, prices)])
         for x in some:
             found.tried += 1
             try:

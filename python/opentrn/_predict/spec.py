@@ -19,7 +19,7 @@ class Model:
     norm: str = "layer"  # or rms
     act: str = "gelu"  # gelu (tanh), erf (exact), relu, silu
     gated: bool = False
-    places: str = "learned"  # or rotary, none, relative (a bias on scores)
+    places: str = "learned"  # or rotary, none; a span model has a bias on scores
     task: str = "lm"  # lm, mlm (every position, and whether two sentences follow), classes (pictures in patches), span (encoder and decoder)
     classes: int = 1000
     patch: int = 16
@@ -27,11 +27,14 @@ class Model:
     positions: int = 1024  # learned ones
     post: bool = False  # norms behind the sums, as BERT has them
     parallel: bool = False  # attention and MLP side by side, as GPT-NeoX has them
-    bias: bool = True
-    qkv_bias: bool = False
+    bias: bool = True  # of MLPs
+    qkv_bias: bool | None = None  # None: as MLPs
+    out_bias: bool | None = None
     qk_norm: bool = False
     tied: bool = True  # the head is the table of tokens
     dropout: float = 0.0
+    score_dropout: float = 0.0  # of attention's weights
+    rotary: float = 1.0  # share of a head's features that rotary positions turn
     experts: int = 0
     chosen: int = 2  # experts for each token
     window: int = 0  # keys that a query sees; 0: all before it
@@ -53,7 +56,9 @@ class Cut:
     attention: str = "flash"  # whole: every score, masked or not; plain: scores and weights through HBM as well
 
     fp8: str = ""  # the type that products of activations and weights round to
+    replicas: int = 1  # beside those that share experts, of programs in which replicas meet
+    zero: int = 0  # what they share: 1 the optimizer, 2 gradients too, 3 weights too
 
     @property
     def devices(self):
-        return self.tp * self.cp * self.ep
+        return self.replicas * self.ep * self.cp * self.tp
