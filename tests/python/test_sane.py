@@ -114,52 +114,9 @@ def experts_are_shared(at):
     assert four["memory"]["weights"] < 0.5 * one["memory"]["weights"] and four["step_s"] < 1.6 * one["step_s"], (one["seconds"], four["seconds"])
 
 
-def sharing_talks(at):
-    every = [at(zero=z)["comm_share"] * at(zero=z)["step_s"] for z in (1, 2, 3)]
-    assert rises(every), every
-
-
-def wide_numbers_take_more(at):
-    wide, usual = at(precision="fp32"), at()
-    assert wide["step_s"] > usual["step_s"] and wide["hbm_peak_bytes"] > usual["hbm_peak_bytes"], (wide["seconds"], usual["seconds"])
-    mixed = at(precision="amp")
-    assert mixed["memory"]["weights"] == wide["memory"]["weights"] > usual["memory"]["weights"] and mixed["step_s"] < wide["step_s"]
-
-
-def more_micro_batches_hide_the_bubble(at):
-    every = [at(pp=4, batch=n * 4 * 4) for n in (4, 8, 16)]
-    assert rises([-r["bubble_share"] for r in every], 0) and len({round(r["seconds"]["bubble"], 9) for r in every}) == 1
-    assert rises([r["tokens_per_s"] for r in every]), [r["seconds"] for r in every]
-
-
-def more_stages_hold_less(at):
-    every = [at(pp=n, batch=256) for n in (2, 4, 8)]
-    assert rises([-r["memory"]["weights"] for r in every], 0) and rises([r["seconds"]["bubble"] / r["seconds"]["micro_batches"] for r in every])
-
-
-def context_talks(at):
-    one, two = at(), at(cp=2)
-    assert two["comm_share"] * two["step_s"] / two["micro_batches"] > 0 and two["memory"]["weights"] == one["memory"]["weights"]
-    assert two["micro_batches"] == one["micro_batches"] and two["step_s"] < 1.3 * one["step_s"], (one["seconds"], two["seconds"])
-
-
-def experts_talk(at):
-    one, four = at(), at(ep=4)
-    assert four["comm_share"] > one["comm_share"] and four["mfu"] < 1.5 * one["mfu"]
-
-
-def adapters_learn_little(at):
-    few, many, whole = at(lora=8), at(lora=64), at()
-    assert few["memory"]["optimizer"] < many["memory"]["optimizer"] < whole["memory"]["optimizer"] and few["step_s"] < 1.02 * many["step_s"]
-    assert few["memory"]["weights"] < many["memory"]["weights"]
-
-
 FACTS = [(f, tuple(FAMILIES)) for f in (zero_holds_less, more_again_holds_less, larger_micro_batches_hold_more, nodes_add_no_more_than_they_are, dropout_takes_time)]
-FACTS += [(f, tuple(FAMILIES)) for f in (sharing_talks, wide_numbers_take_more)]
-FACTS += [(f, DECODERS) for f in (schedules_differ_as_they_should, stages_hold_less, more_stages_hold_less, more_micro_batches_hide_the_bubble)]
-FACTS += [(f, DECODERS) for f in (context_shares_activations, context_talks)]
-FACTS += [(f, tuple(k for k in DECODERS if k != "mixtral")) for f in (adapters_hold_less, adapters_learn_little)]
-FACTS += [(f, ("mixtral",)) for f in (experts_are_shared, experts_talk)]
+FACTS += [(f, DECODERS) for f in (schedules_differ_as_they_should, stages_hold_less, context_shares_activations)]
+FACTS += [(adapters_hold_less, tuple(k for k in DECODERS if k != "mixtral")), (experts_are_shared, ("mixtral",))]
 EVERY = [(fact, family) for fact, families in FACTS for family in families]
 SEED = int(os.environ.get("SANE_SEED") or 19)
 CHOSEN = EVERY if os.environ.get("ALL_SANE") else random.Random(SEED).sample(EVERY, 4)

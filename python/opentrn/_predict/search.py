@@ -57,8 +57,9 @@ def least_memory(job, x):
     count = (attention + mlp / x.ep) / (x.tp * x.pp) + (ends / x.tp if x.pp == 1 else ends / x.tp / 2)
     share = x.dp * x.cp
     learned = 0.0 if job.lora else count
-    held = count * BYTES[types[1]] / (share if x.zero == 3 else 1) + learned * BYTES[types[2]] / (share if x.zero > 1 else 1)
-    return held + learned * (8 + 4 * master) / (share if x.zero else 1) + _least_kept(job, x)
+    held = count * BYTES[types[1]] / (share if x.zero == 3 else 1) + learned * (8 + 4 * master) / (share if x.zero else 1)
+    grads, kept = learned * BYTES[types[2]] / (share if x.zero > 1 else 1), _least_kept(job, x)
+    return held + (grads + kept if x.micros(job) > 1 or x.pp > 1 else max(grads, kept))  # of one micro-batch they take each other's place
 
 
 def _least_kept(job, x):
