@@ -339,7 +339,10 @@ static uint32_t first_meeting(const Artifact *art) {
 static otrn_status jobs_run_spread(otrn_env *env, uint32_t n, const otrn_exe *exe, const RtSpread *spread, otrn_error *err) {
     Many *m = env->many;
     char why[NET_WHY_BYTES];
-    NetLaunch launch = {.set = spread->set, .program = spread->loose ? 0 : program_print(exe), .loose = spread->loose != NULL,
+    // Partitions are of one program. Replicas may have each its own, as torch_xla traces them: they only share collectives, and
+    // each of those says what it is when it meets another.
+    bool own = spread->loose || m->grid.partitions == 1;
+    NetLaunch launch = {.set = spread->set, .program = own ? 0 : program_print(exe), .loose = spread->loose != NULL,
                         .stuck = comm_stuck, .arg = m->comm};
     CommWorld world = {.net = spread->net, .launch = &launch, .process = spread->process};
     snprintf(launch.name, sizeof launch.name, "%s", exe->art->name);

@@ -13,10 +13,17 @@ pytest.importorskip("torch_xla")
 SCRIPTS = sorted((pathlib.Path(__file__).parent / "scripts").glob("*.py"), key=lambda p: p.name)
 
 
-def losses(script, device, *launcher, **more):
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+
+
+def run(script, device, *launcher, args=(), **more):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OTRN_", "XLA_", "PJRT_"))}
     env = {**kept, "PJRT_DEVICE": device, "OPENTRN_DEVICES": "4", "OTRN_CACHE": "off", **more}
-    done = subprocess.run([sys.executable, "-W", "ignore", *launcher, script], env=env, capture_output=True, text=True, timeout=600)
+    return subprocess.run([sys.executable, "-W", "ignore", *launcher, script, *args], env=env, capture_output=True, text=True, timeout=600)
+
+
+def losses(script, device, *launcher, **more):
+    done = run(script, device, *launcher, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
 
@@ -32,7 +39,16 @@ def test_script(script):
 def test_processes_of_torchrun():
     """Two processes, half a batch each, against one with all of it."""
     script = SCRIPTS[0].parent.parent / "data_parallel.py"
-    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
-    want, got = losses(script, "CPU"), losses(script, "NEURON", *torchrun)
+    want, got = losses(script, "CPU"), losses(script, "NEURON", *TORCHRUN)
     assert len(want) == len(got) == 4
     np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_programs_that_differ_by_rank():
+    assert len(losses(SCRIPTS[0].parent.parent / "ranks.py", "NEURON", *TORCHRUN)) == 9
+
+
+def test_collectives_that_differ_by_rank():
+    """Shapes of one collective differ: an error that names both."""
+    done = run(SCRIPTS[0].parent.parent / "ranks.py", "NEURON", *TORCHRUN, args=["shapes"])
+    assert done.returncode and "is at all_reduce of" in done.stderr and "bytes while this one, process" in done.stderr, done.stderr
