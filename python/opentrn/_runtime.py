@@ -129,6 +129,7 @@ _P = ctypes.c_void_p
 _PROTOTYPES = {  # name: (result, arguments)
     "otrn_open": (ctypes.c_int, [_P, ctypes.c_size_t, _P, _P]),
     "otrn_stop_on_interrupt": (None, [_P]),
+    "opentrn_draws_on": (None, [_P]),
     "otrn_compile": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, _P, _P]),
     "otrn_warning": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.c_size_t]),
     "otrn_exe_free": (None, [_P]),
@@ -188,6 +189,7 @@ class Environment:
         ):
             _raise(self.lib, error)
         self.lib.otrn_stop_on_interrupt(self._handle)  # Ctrl-C ends a run, and then raises KeyboardInterrupt
+        self.lib.opentrn_draws_on(self._handle)  # each run draws other random numbers
 
     def compile(self, program, name):
         """program: bytes of StableHLO text or bytecode, or of an artifact."""

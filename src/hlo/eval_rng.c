@@ -15,7 +15,7 @@
 // rng has a stream of its own, the same in every run: the n-th rng op that a run executes (from 0) draws for
 // its element i the 64 bits in words 2 (i mod 2) and the next of the Philox block with key RNG_KEY and
 // the 128-bit counter n : i / 2.
-//   integers  a + the high half of bits * (b - a)
+//   integers  a + the high half of bits * (b - a); sum and difference wrap in the type, as XLA's: TensorFlow asks for s32 from 0 to -1
 //   floats    a (1 - u) + b u with u = (bits >> 11) / 2^53, in f64, rounded; what rounds to b is a
 //   NORMAL    a + b sqrt(2) erf_inv(v), v uniform as above in f32 (f64 for f64) between the number after -1, and 1
 #include "hlo/eval_in.h"
@@ -210,9 +210,9 @@ void eval_rng(Eval *e, OpId id, const Tensor *in, Tensor *out) {
                                        : uniform_float(t->dtype, lo, hi, bits);
         } else {
             uint64_t from = *(WideUint *)&lo, span = *(WideUint *)&hi - from;
-            bool none = dtype_row(t->dtype)->cls == DC_UINT ? *(WideUint *)&hi <= from
-                                                            : *(WideInt *)&hi <= *(WideInt *)&lo;
-            *(WideUint *)&v = none ? from : from + (uint64_t)((unsigned __int128)bits * span >> 64);
+            unsigned above = 64 - dtype_row(t->dtype)->bits;
+            uint64_t drawn = from + (uint64_t)((unsigned __int128)bits * (span << above >> above) >> 64);
+            *(WideUint *)&v = dtype_row(t->dtype)->cls == DC_SINT ? (uint64_t)((int64_t)(drawn << above) >> above) : drawn << above >> above;
         }
         eval_store_computed(t->dtype, data + (size_t)i * dtype_bytes(t->dtype), 1, &v);
     }

@@ -118,6 +118,7 @@ static PJRT_Error *env_make(PJRT_Client *c, const otrn_option *overrides, size_t
         env_share_host(c, e);
         otrn_cache_behind(e->env);
         otrn_stop_on_interrupt(e->env);
+        opentrn_draws_on(e->env);
     }
     free(all);
     if (error && e)

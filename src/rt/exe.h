@@ -56,6 +56,8 @@ struct otrn_env {
     pthread_mutex_t turn; // one run at a time
     Pulse pulse;          // of that run
     bool catches;         // SIGINT ends it
+    bool draws_on;        // rng goes on where the last run of one device ended, at
+    uint64_t draws;       // this place
     RtHosts *hosts, *own_hosts; // functions the programs may call: another environment's, or its own
     ChipHost host;              // the way there
     Core core;            // device 0

@@ -536,6 +536,8 @@ static void profile_log(otrn_env *env, const ChipProfile *spent) {
     free(text);
 }
 
+void opentrn_draws_on(otrn_env *env) { env->draws_on = true; }
+
 otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args, const otrn_buffer *results,
                          size_t num_results, otrn_error *err) {
     if (!exe)
@@ -573,14 +575,20 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     exe_watch_init(&watch, NULL);
     if (slot->peer)
         chip_attach(env->core.second, env->pool, NULL);
+    for (int k = 0; k < 2 && chips[k]; k++)
+        chip_draw_from(chips[k], env->draws);
     RunGuard guard;
     guard_begin(&guard, exe, 1);
     s = slot->peer ? exe_run_turns(env, &env->core, slot, &failed, &pc, why, sizeof why)
                    : exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
     guard_end(&guard);
     exe_watch_fini(&watch, env);
-    for (int k = 0; k < 2 && chips[k]; k++)
+    for (int k = 0; k < 2 && chips[k]; k++) {
         chip_set_profile(chips[k], NULL);
+        if (env->draws_on && chip_draws(chips[k]) > env->draws)
+            env->draws = chip_draws(chips[k]);
+        chip_draw_from(chips[k], 0);
+    }
     if (profile)
         profile_log(env, &spent);
     pthread_mutex_unlock(&env->turn);

@@ -125,6 +125,8 @@ otrn_status rt_execute_spread(otrn_exe *exe, uint32_t replicas, uint32_t partiti
                               const otrn_buffer *const *args, size_t num_args, const otrn_buffer *const *results,
                               size_t num_results, otrn_error *err);
 
+// Programs of one device draw other numbers with rng in every run, as XLA has it. Programs of several begin anew each time, so that all devices draw alike.
+OTRN_API void opentrn_draws_on(otrn_env *env);
 struct StatusPage *rt_status(otrn_env *env); // of this process, for otrn top; NULL: there is none
 
 // --- cache.c: a folder of compiled programs, content-addressed --------------------------------------

@@ -71,6 +71,8 @@ def test_rng_uniform(device):
     with jax.default_device(device):
         draw = jax.jit(lambda: (lax.rng_uniform(2.0, 3.0, (500,)), lax.rng_uniform(2.0, 3.0, (500,))))
         a, b = map(np.asarray, draw())
+        again = list(map(np.asarray, draw()))
+    assert not np.array_equal(a, again[0]) and not np.array_equal(b, again[1]) and not np.array_equal(b, again[0])  # the stream goes on
     assert (a >= 2).all() and (a < 3).all()
     assert abs(a.mean() - 2.5) < 0.05
     assert not np.array_equal(a, b)

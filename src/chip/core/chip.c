@@ -84,6 +84,10 @@ ChipPlan chip_plan_of(const char *option) {
 
 void chip_set_plan(Chip *c, ChipPlan plan) { c->plan = plan; }
 
+uint64_t chip_draws(const Chip *c) { return c->draws; }
+
+void chip_draw_from(Chip *c, uint64_t first) { c->first_draw = c->draws = first; }
+
 void chip_set_profile(Chip *c, ChipProfile *profile) { c->profile = profile; }
 
 void chip_round(Chip *c, bool stochastic, uint64_t seed) {
@@ -492,7 +496,7 @@ static void begin(Chip *c, ChipProg *p, uint8_t *const *segs) {
     memset(c->engines.vector_acc, 0, sizeof c->engines.vector_acc);
     memset(c->engines.scalar_acc, 0, sizeof c->engines.scalar_acc);
     c->engines.rng_ready = false;
-    c->draws = 0;
+    c->draws = c->first_draw;
     c->round.instruction = 0;
     // Rounding by chance counts instructions, and the watch looks at each: both see them one by one.
     bool watched = c->check || c->nan || c->round.stochastic;

@@ -27,6 +27,9 @@ typedef struct ChipHost {
     void *arg;
 } ChipHost;
 void chip_set_host(Chip *c, const ChipHost *host);
+// The next runs draw from this place of the stream of rng on (0: its begin), and where it is behind the last one.
+void chip_draw_from(Chip *c, uint64_t first);
+uint64_t chip_draws(const Chip *c);
 // Whether the next runs follow the host plan (plan.h); they do unless told otherwise. No result depends on it.
 // ALL: instructions flow (flow.h) in small programs too, the youngest first: for tests.
 typedef enum ChipPlan { CHIP_PLAN_OFF, CHIP_PLAN_ON, CHIP_PLAN_ALL } ChipPlan;

@@ -35,7 +35,8 @@ struct Chip {
     ChipCheck *check; // watches this run; NULL: nobody does
     CheckRange *range; // likewise
     ChipNan *nan;     // likewise
-    uint64_t draws; // rng ops of this run so far
+    uint64_t draws;      // rng ops of this run so far, counted from
+    uint64_t first_draw; // this number
     ChipPlan plan;
     bool follows;   // this run follows the host plan
     bool turns;     // it stops at every core_barrier,

@@ -253,6 +253,8 @@ static void uniform_ints(void *arg, size_t begin, size_t end) {
     const UniformJob *j = arg;
     for (size_t i = begin; i < end; i++) {
         uint64_t v = j->from + (uint64_t)((unsigned __int128)rng_word(j->draw, i) * j->span >> 64);
+        unsigned above = 64 - dtype_row(j->dtype)->bits;
+        v = dtype_row(j->dtype)->cls == DC_SINT ? (uint64_t)((int64_t)(v << above) >> above) : v << above >> above;
         if (j->dtype == DT_I1)
             j->out[i] = (char)(v & 1);
         else
@@ -275,9 +277,9 @@ otrn_status gp_rng_run(const GpCall *c) {
         return gp_quiet(c);
     }
     int64_t from = bound_of(t->dtype, c->in[0]), to = bound_of(t->dtype, c->in[1]);
-    bool some = dtype_row(t->dtype)->cls == DC_UINT ? (uint64_t)to > (uint64_t)from : to > from;
+    unsigned above = 64 - dtype_row(t->dtype)->bits;
     j.from = (uint64_t)from;
-    j.span = some ? (uint64_t)to - (uint64_t)from : 0;
+    j.span = ((uint64_t)to - (uint64_t)from) << above >> above; // past the largest number comes the least
     pool_run(c->pool, (size_t)t->elems, 1024, uniform_ints, &j);
     return OTRN_OK;
 }
