@@ -443,6 +443,10 @@ void xla_attrs(Xla *x, OpId id, Pb m) {
     if (code == HLO_COMPARE) {
         name_enum(x, id, AK_COMPARISON_DIRECTION, pb_text(x, m, 63));
         name_enum(x, id, AK_COMPARE_TYPE, pb_text(x, m, 72));
+        HloAttr *type = hlo_attr_slot(x->h, id, AK_COMPARE_TYPE);
+        const HloType *in = hlo_value_type(x->h, hlo_operand(x->h, hlo_at(x->h, id), 0));
+        if (type->kind == HA_ENUM && type->i == CMPT_TOTALORDER && !dtype_is_float(in->dtype))
+            *type = (HloAttr){0}; // integers have one order only
     }
     if (code == HLO_CUSTOM_CALL)
         custom_call(x, id, m);
