@@ -82,6 +82,8 @@ World *opentrn_world_open(otrn_env *env, uint32_t process, uint32_t processes, u
     chip_text(env, chip, sizeof chip);
     NetSelf self = {.process = process, .processes = processes, .devices = 1, .release = OTRN_RELEASE, .chip = chip,
                     .fabric = env->opts.val[OPT_FABRIC], .timeout_ms = timeout_ms};
+    bool told = strcmp(env->opts.from[OPT_COLL_TIMEOUT], "default") != 0; // else it is PyTorch's own limit
+    self.coll_timeout_ms = told ? 1000 * (uint32_t)opt_num(&env->opts, OPT_COLL_TIMEOUT) : timeout_ms;
     NetKv kv = {.arg = w, .put = store_put, .get = store_get};
     if (net_open(&self, &kv, &w->net, why, why_bytes)) {
         rt_env_join(env, w->net);

@@ -203,6 +203,18 @@ def test_graphs_of_the_cpu_build_nothing(tmp_path):
     assert not done.returncode and "building" not in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("backend", ["gloo", "opentrn"])
+def test_barriers_of_the_cpu_build_nothing(tmp_path, backend):
+    code = f"""if True:
+        import torch.distributed as dist
+        dist.init_process_group("{backend}", init_method="file://{tmp_path}/meet", rank=0, world_size=1)
+        dist.barrier()
+        print("passed")"""
+    env = os.environ | {"OTRN_CACHE_DIR": str(tmp_path), "CXX": "false", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == "passed\n" and "building" not in done.stderr, done.stderr
+
+
 def test_a_build_that_failed_is_not_tried_again(tmp_path):
     code = """if True:
         import torch

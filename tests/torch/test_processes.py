@@ -106,6 +106,12 @@ def test_a_killed_rank_is_named(tmp_path):
     assert all("killed agrees" in text for text in texts[:2]), "\n".join(texts)
 
 
+def test_a_late_rank_is_named(tmp_path):
+    """At OTRN_COLL_TIMEOUT; where that is not set it is the limit of init_process_group."""
+    texts = run("opentrn", "cpu", tmp_path, 2, ["late"], OTRN_COLL_TIMEOUT="5")
+    assert "late agrees" in texts[0], "\n".join(texts)
+
+
 def test_other_chips_are_refused(tmp_path):
     """Also those that have only the name in common."""
     chip = (pathlib.Path(opentrn.chips_path()) / "trn2.chip").read_text()

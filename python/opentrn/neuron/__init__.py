@@ -66,7 +66,8 @@ def _load_now():
 
 def _hold_place():
     """A device guard until there is ours: autograd counts devices once, at its first backward pass, and one on the CPU may come
-    before the device is built. It counts as one device."""
+    before the device is built. It counts as one device. And an answer to who asks for the accelerator's name, as every
+    torch.distributed.barrier() does: torch asks the part that is built."""
 
     class Guard(torch._C._acc.DeviceGuard):
         def type_(self):
@@ -74,6 +75,8 @@ def _hold_place():
 
     _guards.append(Guard())
     torch._C._acc.register_python_privateuseone_device_guard(_guards[0])
+    named = torch._C._get_accelerator
+    torch._C._get_accelerator = lambda check=None: named(check) if _loaded else torch.device("neuron")
 
 
 # --- devices --------------------------------------------------------------------------------------
