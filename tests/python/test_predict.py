@@ -247,6 +247,9 @@ def test_search():
     assert {x.text() for x, _ in found.rows} <= every
     for x, r in found.rows:
         assert search.least_time(job, x) < r["step_s"] and search.least_memory(job, x) <= r["hbm_peak_bytes"]
+    x, r = next((x, r) for x, r in found.rows if x.zero == 1)  # what was left out beside it takes longer
+    more = dataclasses.replace(x, zero=3)
+    assert more.text() in every - {y.text() for y, _ in found.rows} and compose.step(job, more, prices)["step_s"] > r["step_s"]
 
 
 def test_large_fleet():

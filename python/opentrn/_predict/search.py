@@ -2,8 +2,9 @@
 """Layouts of a job, ranked. What the user gave stays; the rest is tried.
 
 Layouts that cannot be the best are left out before anything is compiled: those whose weights, gradients and moments alone do
-not fit with what the backward pass needs, and those that would have to use the engines better, by a seventh, than any layout
-so far to be among the first; and those whose layers would be too many instructions.
+not fit with what the backward pass needs; those that would have to use the engines better, by a seventh, than any layout
+so far to be among the first; those that gather weights for every micro-batch where the same layout fits without; and those
+whose layers would be too many instructions.
 """
 
 import dataclasses
@@ -116,7 +117,7 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
         some: list[Layout] = []
         while room and len(some) < _TOGETHER:
             x = room.pop(0)
-            if _is_late(job, x, found.rows, by, keep):
+            if _is_late(job, x, found.rows, by, keep) or (by != "memory" and _gathers_for_nothing(x, found.rows)):
                 found.pruned_time += 1
             elif any(_holds_less(x, other) for other in full):
                 found.pruned_memory += 1
@@ -157,6 +158,11 @@ def _is_late(job, x, rows, by, keep):
         return False
     best = max(least_time(job, y) / r["step_s"] for y, r in rows)
     return least_time(job, x) / min(_BETTER * best, 1.0) > rows[keep - 1][1]["step_s"]
+
+
+def _gathers_for_nothing(x, rows):
+    """Does a layout fit that is the same but for ZeRO-3, which gathers weights twice in every micro-batch?"""
+    return x.zero == 3 and any(y.zero < 2 and dataclasses.replace(x, zero=y.zero) == y for y, _ in rows)
 
 
 def _holds_less(x, other):
