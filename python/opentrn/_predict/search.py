@@ -40,8 +40,9 @@ def candidates(job, given):
     for a, b, c, e in itertools.product(one("tp", tp), one("pp", pp), one("cp", cp), one("ep", ep)):
         if have % (a * b * c):
             continue
+        zeros = (0, 1, 3) if b == 1 else (0, 1)  # a pipeline has many micro-batches, for each of which ZeRO-3 gathers all weights
         for dp, zero, micro, again in itertools.product(
-            one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4)), recompute
+            one("dp", [have // (a * b * c)]), one("zero", zeros), one("micro_batch", (1, 2, 4)), recompute
         ):
             x = Layout(a, b, dp, c, e, zero if dp * c > 1 or given.get("zero") is not None else 0, micro, again, **fixed)
             try:
