@@ -21,14 +21,25 @@ static Place kern_place(const Artifact *art, uint32_t kern) {
 
 #define NAMED 16 // of those that are missing
 
+// Of the kernels the chip lacks, the one that stands first in the user's file: their order in the program is the compiler's.
+static uint32_t first_lacking(const Artifact *art, uint32_t kern) {
+    Place first = kern_place(art, kern);
+    for (uint32_t i = kern + 1; i < art->nkerns && first.file; i++) {
+        Place at = gp_find(&art->kerns[i]) ? NO_PLACE : kern_place(art, i);
+        if (at.file && !strcmp(at.file, first.file) && at.line < first.line)
+            first = at, kern = i;
+    }
+    return kern;
+}
+
 // All kernels the chip lacks: the first is the error, the others, each with its line, are the hint.
-static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t kern) {
+static _Noreturn void no_kernel(Ctx *ctx, const Artifact *art, uint32_t lacking) {
     char more[sizeof ctx->err.hint];
-    uint32_t n = 0;
+    uint32_t n = 0, kern = first_lacking(art, lacking);
     size_t used = 0;
-    for (uint32_t i = kern + 1; i < art->nkerns; i++) {
+    for (uint32_t i = lacking; i < art->nkerns; i++) {
         const Kern *k = &art->kerns[i];
-        if (gp_find(k))
+        if (i == kern || gp_find(k))
             continue;
         if (n++ >= NAMED)
             continue;
