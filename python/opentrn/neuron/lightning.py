@@ -29,37 +29,34 @@ def _count():
     return int(os.environ.get("LOCAL_WORLD_SIZE") or torch.neuron.device_count())
 
 
-def _accelerator(base):
-    class NeuronAccelerator(base):
-        """AWS Trainium, by opentrn."""
+class _Neuron:
+    """AWS Trainium, by opentrn: what Lightning asks an accelerator."""
 
-        def setup_device(self, device):
-            torch.neuron.set_device(device)
+    def setup_device(self, device):
+        torch.neuron.set_device(device)
 
-        def teardown(self):
-            torch.neuron.empty_cache()
+    def teardown(self):
+        torch.neuron.empty_cache()
 
-        def get_device_stats(self, device):
-            return torch.neuron.memory_stats(device)
+    def get_device_stats(self, device):
+        return torch.neuron.memory_stats(device)
 
-        parse_devices = staticmethod(_indices)
-        auto_device_count = staticmethod(_count)
+    parse_devices = staticmethod(_indices)
+    auto_device_count = staticmethod(_count)
 
-        @staticmethod
-        def get_parallel_devices(devices):
-            if max(devices, default=0) >= _count():  # virtual, so there are as many as asked for, in the processes this one starts
-                os.environ["OPENTRN_DEVICES"] = str(max(devices) + 1)
-            return [torch.device("neuron", i) for i in devices]
+    @staticmethod
+    def get_parallel_devices(devices):
+        if max(devices, default=0) >= _count():  # virtual, so there are as many as asked for, in the processes this one starts
+            os.environ["OPENTRN_DEVICES"] = str(max(devices) + 1)
+        return [torch.device("neuron", i) for i in devices]
 
-        @staticmethod
-        def is_available():
-            return torch.neuron.is_available()
+    @staticmethod
+    def is_available():
+        return torch.neuron.is_available()
 
-        @staticmethod
-        def name():
-            return "neuron"
-
-    return NeuronAccelerator
+    @staticmethod
+    def name():
+        return "neuron"
 
 
 def _teach_connector(module):
@@ -67,12 +64,12 @@ def _teach_connector(module):
     connector = getattr(module, "_AcceleratorConnector", None) or module._Connector
     registry = getattr(module, "AcceleratorRegistry", None)
     registry = module.ACCELERATOR_REGISTRY if registry is None else registry
-    ours = _accelerator(module.Accelerator)
+    ours = type("NeuronAccelerator", (_Neuron, module.Accelerator), {})
     choose, strategy, precision = connector._choose_auto_accelerator, connector._choose_strategy, connector._check_and_init_precision
 
     def choose_auto():
         found = choose()
-        return "neuron" if found == "cpu" and ours.is_available() else found
+        return "neuron" if found == "cpu" and _Neuron.is_available() else found
 
     @functools.wraps(strategy)
     def choose_strategy(self):
