@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """HLO, XLA's own form of a program, beside StableHLO: the same program along both roads gives the same bits."""
 
-import functools
 import subprocess
 
 import jax
@@ -99,8 +98,8 @@ PROGRAMS = {
 }
 
 
-@functools.cache
 def environment():
+    """One for each run: rng goes on in one."""
     return _runtime.Environment(cache="off")
 
 
