@@ -252,6 +252,15 @@ def test_search():
     assert more.text() in every - {y.text() for y, _ in found.rows} and compose.step(job, more, prices)["step_s"] > r["step_s"]
 
 
+@pytest.mark.parametrize("given, by, fits", [({}, "time", 0), ({}, "memory", 0), ({"zero": 3}, "time", 0), ({}, "time", 3)])
+def test_search_tries_zero_3_in_pipelines(given, by, fits):
+    """Where it is asked for, or where nothing else fits."""
+    found = lambda job, x, prices: {"fits": x.zero >= fits and (fits == 0 or x.pp > 1), "step_s": 1.0, "hbm_peak_bytes": 2}
+    rows = search.search(job_of("llama", seq=128), {"micro_batch": 1, **given}, None, by, step=found).rows
+    tried = sum(x.zero == 3 and x.pp > 1 for x, _ in rows)
+    assert tried > 4 if by == "memory" or fits == 3 or "zero" in given else not tried
+
+
 def test_large_fleet():
     """A collective over thousands of machines takes no less than over a few, and is priced as quickly."""
     prices = price.Prices(machines.machine("trn2.48xlarge"))

@@ -3,8 +3,8 @@
 
 Layouts that cannot be the best are left out before anything is compiled: those whose weights, gradients and moments alone do
 not fit with what the backward pass needs; those that would have to use the engines better, by a seventh, than any layout
-so far to be among the first; those that gather weights for every micro-batch where the same layout fits without; and those
-whose layers would be too many instructions.
+so far to be among the first; those that gather weights for every micro-batch where the same layout fits without, or in a pipeline
+where any does; and those whose layers would be too many instructions.
 """
 
 import dataclasses
@@ -40,9 +40,8 @@ def candidates(job, given):
     for a, b, c, e in itertools.product(one("tp", tp), one("pp", pp), one("cp", cp), one("ep", ep)):
         if have % (a * b * c):
             continue
-        zeros = (0, 1, 3) if b == 1 else (0, 1)  # a pipeline has many micro-batches, for each of which ZeRO-3 gathers all weights
         for dp, zero, micro, again in itertools.product(
-            one("dp", [have // (a * b * c)]), one("zero", zeros), one("micro_batch", (1, 2, 4)), recompute
+            one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4)), recompute
         ):
             x = Layout(a, b, dp, c, e, zero if dp * c > 1 or given.get("zero") is not None else 0, micro, again, **fixed)
             try:
@@ -112,13 +111,14 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
     most = _LAYER * getattr(job.machine, "instructions", math.inf)
     short = [x for x in room if least_instructions(job, x) <= most] or room
     found = Found([], 0, len(every) - len(room), 0, len(room) - len(short), 0)
-    room = sorted(short, key=lambda x: (round(math.log(least_time(job, x), _BETTER)), least_instructions(job, x)))
+    quick = by != "memory" and given.get("zero") is None  # ZeRO-3 is for those that do not fit
+    room = sorted(short, key=lambda x: (quick and _gathers_often(x), round(math.log(least_time(job, x), _BETTER)), least_instructions(job, x)))
     full: list[Layout] = []  # layouts that were priced and did not fit
     while room:
         some: list[Layout] = []
         while room and len(some) < _TOGETHER:
             x = room.pop(0)
-            if _is_late(job, x, found.rows, by, keep) or (by != "memory" and _gathers_for_nothing(x, found.rows)):
+            if _is_late(job, x, found.rows, by, keep) or (quick and _gathers_for_nothing(x, found.rows)):
                 found.pruned_time += 1
             elif any(_holds_less(x, other) for other in full):
                 found.pruned_memory += 1
@@ -161,9 +161,14 @@ def _is_late(job, x, rows, by, keep):
     return least_time(job, x) / min(_BETTER * best, 1.0) > rows[keep - 1][1]["step_s"]
 
 
+def _gathers_often(x):
+    """ZeRO-3 gathers weights twice in every micro-batch, of which a pipeline has many."""
+    return x.zero == 3 and x.pp > 1
+
+
 def _gathers_for_nothing(x, rows):
-    """Does a layout fit that is the same but for ZeRO-3, which gathers weights twice in every micro-batch?"""
-    return x.zero == 3 and any(y.zero < 2 and dataclasses.replace(x, zero=y.zero) == y for y, _ in rows)
+    """Does the same layout fit without ZeRO-3, or for one in a pipeline any other?"""
+    return x.zero == 3 and any((x.pp > 1 and not _gathers_often(y)) or (y.zero < 2 and dataclasses.replace(x, zero=y.zero) == y) for y, _ in rows)
 
 
 def _holds_less(x, other):
