@@ -208,7 +208,7 @@ static double op_ns(const Buckets *b, const HloOp *op) {
         const HloType *x = hlo_value_type(b->h, hlo_operand(b->h, op, 0)), *y = hlo_value_type(b->h, hlo_operand(b->h, op, 1));
         macs = sqrt((double)x->elems * (double)y->elems * (double)hlo_value_type(b->h, op->results)->elems);
     }
-    return fmax(bytes / b->c->chip->hbm_bw_core, macs / (128 * 128 * b->c->chip->pe_ghz));
+    return fmax(bytes / b->c->chip->hbm_bw_core, macs / (ISA_PE_ROWS * ISA_PE_COLS * b->c->chip->pe_ghz));
 }
 
 // Control flow waits for every collective. A sum that what is before it would not hide goes behind it, where it may.

@@ -417,7 +417,6 @@ static void wishes(Spmd *s, RegionId body, const Shards **args) {
     }
 }
 
-// attrs[i] with the sharding's text added.
 static const char *text_of(Spmd *s, const Shards *sh) {
     for (uint32_t i = 0; i < s->told.n; i++)
         if (shard_same(s->told.at[i].shards, sh))
@@ -427,6 +426,7 @@ static const char *text_of(Spmd *s, const Shards *sh) {
     return text;
 }
 
+// attrs[i] with the sharding's text added.
 static void tell(Spmd *s, const HloNamed **attrs, uint32_t *n, const Shards *sh) {
     const char *text = text_of(s, sh);
     if (!*text)

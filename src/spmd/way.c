@@ -18,11 +18,9 @@ typedef struct Way {
     uint32_t n;
 } Way;
 
-static const Cut none = {.parts = 1};
-
 // fine is coarse with rest inside each part.
 static bool cut_over(const Way *w, Cut fine, Cut coarse, Cut *rest) {
-    *rest = none;
+    *rest = CUT_WHOLE;
     if (coarse.parts <= 1) {
         *rest = fine;
         return true;
@@ -38,7 +36,7 @@ static bool cut_over(const Way *w, Cut fine, Cut coarse, Cut *rest) {
 
 // all is rest with inner inside each part.
 static bool cut_inner(const Way *w, Cut all, Cut inner, Cut *rest) {
-    *rest = none;
+    *rest = CUT_WHOLE;
     if (inner.parts <= 1 || all.parts <= inner.parts || all.parts % inner.parts)
         return false;
     Cut outer, within;
@@ -88,7 +86,7 @@ static bool fits(const Way *w, uint32_t dim, Cut rest) {
 static Cut cut_early(const Way *w, uint32_t dim) {
     Cut rest, outer;
     if (!cut_over(w, w->to[dim], w->now[dim], &rest) || rest.parts <= 1)
-        return none;
+        return CUT_WHOLE;
     if (fits(w, dim, rest))
         return rest;
     if (cut_inner(w, rest, w->terms, &outer) && fits(w, dim, outer))
@@ -96,14 +94,14 @@ static Cut cut_early(const Way *w, uint32_t dim) {
     for (uint32_t i = 0; i < w->rank; i++)
         if (i != dim && cut_inner(w, rest, w->now[i], &outer) && fits(w, dim, outer))
             return outer;
-    return none;
+    return CUT_WHOLE;
 }
 
 static void local_cuts(Way *w) {
     Cut rests[OTRN_MAX_RANK];
     bool any = false;
     for (uint32_t i = 0; i < w->rank; i++) {
-        rests[i] = same(w, w->now[i], w->to[i]) ? none : cut_early(w, i);
+        rests[i] = same(w, w->now[i], w->to[i]) ? CUT_WHOLE : cut_early(w, i);
         any |= rests[i].parts > 1;
         if (rests[i].parts > 1)
             w->now[i] = shard_cut_both(w->a, w->now[i], rests[i], w->devices);
@@ -111,7 +109,7 @@ static void local_cuts(Way *w) {
     if (!any)
         return;
     Step *st = step_add(w, STEP_CUT, 0);
-    st->meet = shard_make(w->a, w->rank, w->devices, rests, none, SHARD_ADD);
+    st->meet = shard_make(w->a, w->rank, w->devices, rests, CUT_WHOLE, SHARD_ADD);
     step_end(w, st);
 }
 
@@ -137,7 +135,7 @@ static void sum_terms(Way *w) {
             sum_some(w, rest, left, i);
     }
     if (w->terms.parts > 1)
-        sum_some(w, w->terms, none, w->rank);
+        sum_some(w, w->terms, CUT_WHOLE, w->rank);
 }
 
 // The same shares in other places.
@@ -151,7 +149,7 @@ static bool permute(Way *w) {
     if (!differs)
         return false;
     Step *st = step_add(w, STEP_PERMUTE, 0);
-    st->meet = shard_make(w->a, w->rank, w->devices, w->now, none, SHARD_ADD);
+    st->meet = shard_make(w->a, w->rank, w->devices, w->now, CUT_WHOLE, SHARD_ADD);
     for (uint32_t i = 0; i < w->rank; i++)
         w->now[i] = w->to[i];
     step_end(w, st);
@@ -184,7 +182,7 @@ static void gather(Way *w, uint32_t dim) {
     Step *st = step_add(w, STEP_GATHER, dim);
     rest = finer ? rest : w->now[dim];
     st->parts = rest.parts;
-    w->now[dim] = finer ? w->to[dim] : none;
+    w->now[dim] = finer ? w->to[dim] : CUT_WHOLE;
     st->meet = meeting(w, rest, &st->along);
     step_end(w, st);
 }

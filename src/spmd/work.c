@@ -292,12 +292,12 @@ static bool worth_keeping(const Spmd *s, const HloOp *op) {
 }
 
 static void work_terms(Work *w) {
-    Cut *terms = &w->cuts[w->rule.nfactors], none = CUT_WHOLE;
+    Cut *terms = &w->cuts[w->rule.nfactors];
     uint64_t which = dtype_is_float(hlo_value_type(w->s->h, w->op->results)->dtype) ? linear_in(w->s, w->op) : 0;
     bool adds = w->op->code != HLO_REDUCE;
     for (uint32_t f = 0; f < w->rule.nfactors; f++)
         adds |= w->rule.kind[f] == FACTOR_ADD;
-    *terms = none;
+    *terms = CUT_WHOLE;
     if (!adds || !worth_keeping(w->s, w->op))
         return;
     for (uint32_t t = 0; which >> t; t++) {
@@ -305,7 +305,7 @@ static void work_terms(Work *w) {
             continue;
         Cut c = spmd_free_terms(w->s, work_value(w, t));
         if (c.parts <= 1 || (terms->parts > 1 && !shard_cut_same(c, *terms, w->s->devices))) {
-            *terms = none;
+            *terms = CUT_WHOLE;
             return;
         }
         *terms = c;

@@ -555,14 +555,19 @@ static void run_late(Proc *p) {
     net_launch_end(p->net, &l, p->why);
 }
 
-static void test_late(const char *way) {
-    Proc procs[2];
+// Two processes, of which the first waits no longer than a second.
+static void go_impatient(Proc procs[2], void (*run)(Proc *), const char *way) {
     Shared s;
     pthread_barrier_t barrier;
-    procs_start(procs, 2, &s, &barrier, run_late, way);
+    procs_start(procs, 2, &s, &barrier, run, way);
     procs[0].self.coll_timeout_ms = 1000;
     procs_go(procs, 2);
     procs_join(procs, 2);
+}
+
+static void test_late(const char *way) {
+    Proc procs[2];
+    go_impatient(procs, run_late, way);
     check("one that never comes is named", procs[0].ok, "%s", procs[0].why);
 }
 
@@ -615,12 +620,7 @@ static void run_late_beside(Proc *p) {
 
 static void test_late_beside(const char *way) {
     Proc procs[2];
-    Shared s;
-    pthread_barrier_t barrier;
-    procs_start(procs, 2, &s, &barrier, run_late_beside, way);
-    procs[0].self.coll_timeout_ms = 1000;
-    procs_go(procs, 2);
-    procs_join(procs, 2);
+    go_impatient(procs, run_late_beside, way);
     check("one that never comes is named while others do", procs[0].ok && procs[1].ok, "%s | %s", procs[0].why, procs[1].why);
 }
 

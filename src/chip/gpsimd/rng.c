@@ -251,10 +251,11 @@ static void uniform_floats(void *arg, size_t begin, size_t end) {
 
 static void uniform_ints(void *arg, size_t begin, size_t end) {
     const UniformJob *j = arg;
+    unsigned above = 64 - dtype_row(j->dtype)->bits;
+    bool is_signed = dtype_row(j->dtype)->cls == DC_SINT;
     for (size_t i = begin; i < end; i++) {
         uint64_t v = j->from + (uint64_t)((unsigned __int128)rng_word(j->draw, i) * j->span >> 64);
-        unsigned above = 64 - dtype_row(j->dtype)->bits;
-        v = dtype_row(j->dtype)->cls == DC_SINT ? (uint64_t)((int64_t)(v << above) >> above) : v << above >> above;
+        v = is_signed ? (uint64_t)((int64_t)(v << above) >> above) : v << above >> above;
         if (j->dtype == DT_I1)
             j->out[i] = (char)(v & 1);
         else
