@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from opentrn._predict import errors, model, programs, roof
-from opentrn._predict.compose import parameters
+from opentrn._predict.size import parameters
 
 OTRN = os.environ.get("OTRN") or HERE.parent / "build" / "otrn"
 HELD = {row["id"] for row in gpus.single_rows() if row["held"] == "1"}

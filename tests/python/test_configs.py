@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
-from opentrn._predict import compose, config, spec
+from opentrn._predict import config, size, spec
 from opentrn._predict.fault import Fault
 
 LLAMA = dict(model_type="llama", hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, vocab_size=256)
@@ -127,5 +127,5 @@ def test_flops_of_every_family(c):
     if m.experts:
         found -= 0.25 * 2 * 3 * m.width * m.hidden * m.chosen * m.layers * u.seq
     if m.task == "span":  # its bias on scores
-        found -= 2 * model.BUCKETS * m.heads * (u.seq**2 + compose.wanted(u.seq) ** 2)
-    assert 3 * found == pytest.approx(compose.model_flops(m, u.seq), rel=0.01)
+        found -= 2 * model.BUCKETS * m.heads * (u.seq**2 + spec.wanted(u.seq) ** 2)
+    assert 3 * found == pytest.approx(size.model_flops(m, u.seq), rel=0.01)

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
-from opentrn._predict import command, compose, config, layout, machines, price, search, spec
+from opentrn._predict import command, compose, config, layout, machines, price, search, size, spec
 from opentrn._predict.fault import Fault
 
 LLAMA = dict(model_type="llama", hidden_size=512, intermediate_size=1024, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=8, vocab_size=2048)
@@ -318,7 +318,7 @@ def test_kinds(kind):
     u = dataclasses.replace(u, sp=u.tp > 1 and m.task == "lm")
     count = lambda n: sum(compose._size(v.shape) * (u.ep if v.expert else 1) for v in programs.weights("whole", n, m, u)) * u.tp
     whole = count(1) + (m.layers - 1) * (count(2) - count(1))
-    assert whole == pytest.approx(sum(compose.parameters(m)), rel=0.03)
+    assert whole == pytest.approx(sum(size.parameters(m)), rel=0.03)
     assert programs.micro("whole", 1, m, u, ("bf16", "bf16", "fp32"), True).startswith("module @jit_")
 
 
@@ -486,12 +486,12 @@ def test_wide_window_is_none():
 
 def test_flops_of_encoder_and_decoder():
     """What mfu counts is what the programs multiply, but for the half of the decoder's scores that a mask leaves out."""
-    from opentrn._predict import compose, machines, price, spec
+    from opentrn._predict import machines, price, size, spec
 
     c = {"model_type": "t5", "d_model": 256, "num_layers": 1, "num_heads": 4, "d_kv": 64, "d_ff": 1024, "vocab_size": 1024}
     m = dataclasses.replace(config.model(c), dropout=0.0, score_dropout=0.0)
     record = price.Prices(machines.machine("trn1.32xlarge"))(("micro", "whole", 1, m, spec.Cut(seq=512), ("bf16", "bf16", "bf16"), True))
-    assert record["flops"] == pytest.approx(compose.model_flops(m, 512), rel=0.1)
+    assert record["flops"] == pytest.approx(size.model_flops(m, 512), rel=0.1)
 
 
 def test_interrupted(tmp_path, monkeypatch, capsys):

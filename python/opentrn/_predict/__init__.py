@@ -2,6 +2,7 @@
 """What a training job on a fleet would take, before anyone rents it.
 
     config     a Hugging Face configuration, or one of our own, as a Model
+    size       its weights and FLOP, counted
     model      what one device computes (JAX)
     programs   its programs, lowered without data (JAX)
     machines   machines to rent and what is in them

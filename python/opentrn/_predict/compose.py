@@ -14,6 +14,7 @@ import math
 
 from opentrn._predict.fault import Fault
 from opentrn._predict.layout import check
+from opentrn._predict.size import model_flops, parameters
 
 BYTES = {"bf16": 2, "fp32": 4}
 LAYERS = 3  # of the longer piece: the second layer alone may be a few percent quicker than those behind it
@@ -161,54 +162,6 @@ def _passing(job, x, prices):
 # What is told
 
 
-def model_flops(m, seq):
-    """FLOP of a sequence, forward and backward, without what is computed again: 6 for each weight of a product and each
-    token (of experts, those chosen), 12 for each feature of the heads and each pair of positions, masked or not, in the window."""
-    if m.task == "classes":
-        seq = (m.image // m.patch) ** 2 + 1
-    attention = m.width * m.head * (2 * m.heads + 2 * m.kv)
-    mlp = (3 if m.gated else 2) * m.width * m.hidden * (m.chosen if m.experts else 1) + m.width * m.experts
-    if m.task == "span":
-        return _span_flops(m, seq, attention, mlp)
-    return 6.0 * (seq * m.layers * (attention + mlp) + _ends(m, seq)) + 12.0 * m.layers * m.heads * m.head * pairs(m, seq)
-
-
-def pairs(m, seq):
-    """Positions that see each other: no more than the window's."""
-    return seq * min(seq, m.window or seq)
-
-
-def _ends(m, seq):
-    """Weights of the products at the ends of a model, times the tokens that go through them."""
-    if m.task == "classes":
-        return (seq - 1) * 3 * m.patch**2 * m.width + m.classes * m.width
-    return seq * m.vocab * m.width + ((seq + 1) * m.width**2 + 2 * m.width if m.task == "mlm" else 0)
-
-
-def wanted(seq):
-    """Tokens that a span model's decoder makes of a sequence."""
-    return max(seq // 4, 1)
-
-
-def _span_flops(m, seq, attention, mlp):
-    """Of an encoder over the sequence and a decoder over what is wanted, which also attends to the encoder's result."""
-    out, pair = wanted(seq), 12.0 * m.heads * m.head
-    made = m.layers * (attention + mlp) * seq + m.decoder * (attention + mlp) * out + m.vocab * m.width * out
-    across = m.decoder * m.width * m.head * 2 * (m.heads * out + m.kv * seq)
-    return 6.0 * (made + across) + pair * (m.layers * seq**2 + m.decoder * out * (out + seq))
-
-
-def parameters(m):
-    """Weights of a model, without small vectors: of attention, of MLPs, of its ends."""
-    attention = m.width * m.head * (2 * m.heads + 2 * m.kv)
-    mlp = (3 if m.gated else 2) * m.width * m.hidden
-    layers = m.layers + m.decoder
-    ends = m.vocab * m.width * (1 if m.tied else 2) if m.task != "classes" else (m.classes + 3 * m.patch**2 + (m.image // m.patch) ** 2) * m.width
-    if m.task == "mlm":
-        ends += m.positions * m.width + 2 * m.width * m.width
-    return layers * attention + m.decoder * attention, layers * mlp * max(m.experts, 1), ends
-
-
 def memory(job, x, p, line, update):
     """Bytes of the fullest stage's device, by what they are: of the micro-batches, beside what the optimizer keeps, or of the update."""
     m, (types, master) = x.micros(job), x.types(job)
@@ -245,7 +198,7 @@ def _told(job, x, p, line, update, seconds, comm, shown):
         "usd_per_hour": usd or None,
         "usd_per_1m_tokens": usd / 3600 * total / tokens * 1e6 if usd else None,
         "price_basis": machine.basis if usd else "no price is published",
-        "mfu": model_flops(m, job.seq) * job.global_batch / (total * x.devices * machine.flops),
+        "mfu": model_flops(m, job.seq, job.lora) * job.global_batch / (total * x.devices * machine.flops),
         "comm_share": min(comm / total, 1.0),
         "exposed_comm_share": min(shown / total, 1.0),
         "bubble_share": seconds.get("bubble", 0.0) / total,

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from opentrn._predict.spec import Cut, Model  # noqa: F401
+from opentrn._predict.spec import BUCKETS, Cut, Model, wanted  # noqa: F401
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,16 +26,16 @@ class Weight:
 
 
 class Weights:
-    """Hands out weights; collects their shapes when it has none."""
+    """Hands out weights; collects their shapes when it has none. adapted: those that are no adapters do not learn."""
 
-    def __init__(self, given=None, dtype=jnp.float32, key=None):
-        self.given, self.dtype, self.key = None if given is None else iter(given), dtype, key
+    def __init__(self, given=None, dtype=jnp.float32, key=None, adapted=False):
+        self.given, self.dtype, self.key, self.adapted = None if given is None else iter(given), dtype, key, adapted
         self.seen = []
 
-    def __call__(self, *shape, expert=False, frozen=False):
+    def __call__(self, *shape, expert=False, adapter=False):
         if self.given is not None:
             return next(self.given).astype(self.dtype)
-        self.seen.append(Weight(shape, expert, frozen))
+        self.seen.append(Weight(shape, expert, self.adapted and not adapter))
         return jnp.zeros(shape, self.dtype)
 
     def drop(self, x, share):
@@ -156,19 +156,20 @@ def norm(w, x, m, size=None):
     return (wide * scale + w(size or m.width)).astype(x.dtype) if m.norm == "layer" else (wide * scale).astype(x.dtype)
 
 
-def dense(w, x, out, bias, u, expert=False):
-    y = product("bsi,io->bso", x, w(x.shape[-1], out, expert=expert, frozen=u.lora > 0), u)
+def dense(w, x, out, bias, u):
+    y = product("bsi,io->bso", x, w(x.shape[-1], out), u)
     if u.lora:
-        y = y + (x @ w(x.shape[-1], u.lora)) @ w(u.lora, out)
-    return y + w(out, frozen=u.lora > 0) if bias else y
+        y = y + (x @ w(x.shape[-1], u.lora, adapter=True)) @ w(u.lora, out, adapter=True)
+    return y + w(out) if bias else y
 
 
 def together(w, x, parts, out, bias, u):
     """Several products of x with as many outputs, as one."""
-    y = product("bsw,wpo->pbso", x, w(x.shape[-1], parts, out, frozen=u.lora > 0), u)
+    y = product("bsw,wpo->pbso", x, w(x.shape[-1], parts, out), u)
     if u.lora:
-        y = y + jnp.einsum("bspr,pro->pbso", jnp.einsum("bsw,wpr->bspr", x, w(x.shape[-1], parts, u.lora)), w(parts, u.lora, out))
-    return y + w(parts, 1, 1, out, frozen=u.lora > 0) if bias else y
+        low = jnp.einsum("bsw,wpr->bspr", x, w(x.shape[-1], parts, u.lora, adapter=True))
+        y = y + jnp.einsum("bspr,pro->pbso", low, w(parts, u.lora, out, adapter=True))
+    return y + w(parts, 1, 1, out) if bias else y
 
 
 def joins(u):
@@ -196,8 +197,6 @@ def rotate(x, at, size):
     turned = [(a * cos - b * sin).astype(x.dtype), (b * cos + a * sin).astype(x.dtype)]
     return jnp.concatenate([*turned, x[..., size:]] if size < x.shape[-1] else turned, -1)
 
-
-BUCKETS = 32  # of distances, as T5 has them
 
 
 def distances(w, q, k, both, m, u):
@@ -366,7 +365,7 @@ def layers(w, x, n, m, u, lengths=None):
 
 
 def table_of(w, m, u):
-    return w(-(-m.vocab // u.tp), m.width, frozen=u.lora > 0)
+    return w(-(-m.vocab // u.tp), m.width)
 
 
 def look_up(table, tokens, u):
@@ -396,7 +395,7 @@ def begin(w, m, u, tokens, kinds=None):
     table = table_of(w, m, u)
     x = look_up(table, tokens, u)
     if m.places == "learned":
-        places = w(m.positions, m.width, frozen=u.lora > 0)[: u.seq // u.cp]
+        places = w(m.positions, m.width)[: u.seq // u.cp]
         if u.sp and u.tp > 1:
             n = places.shape[0] // u.tp
             places = jax.lax.dynamic_slice_in_dim(places, jax.lax.axis_index("tp") * n, n)
@@ -473,6 +472,6 @@ def piece(kind, n, m, u, dtype):
         images = jax.ShapeDtypeStruct((u.batch, m.image, m.image, 3), jnp.float32)
         return of(pictures), [images, whole(u.batch)], False, True
     if m.task == "span":
-        wanted = whole(u.batch, max(seq // 4, 1))  # compose.wanted
-        return of(span), [tokens, wanted, wanted], False, True
+        made = whole(u.batch, wanted(seq))
+        return of(span), [tokens, made, made], False, True
     return of(language), [tokens, tokens], False, True

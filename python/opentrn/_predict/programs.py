@@ -21,7 +21,7 @@ AXES = ("dp", "ep", "cp", "tp")
 def weights(kind, n, m, u, dtype="bf16"):
     """The weights of a piece, in the order it asks for them."""
     run, batch, _, _ = model.piece(kind, n, m, u, TYPES[dtype])
-    seen = model.Weights(dtype=TYPES[dtype])
+    seen = model.Weights(dtype=TYPES[dtype], adapted=u.lora > 0)
     _over(u, lambda *batch: run(seen, *batch), batch, trace=True)
     return seen.seen
 

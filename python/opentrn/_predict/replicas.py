@@ -60,7 +60,7 @@ class Gathered(model.Weights):
         super().__init__(given, dtype, key)
         self.u, self.sums = u, sums
 
-    def __call__(self, *shape, expert=False, frozen=False):
+    def __call__(self, *shape, expert=False, adapter=False):
         assert self.given is not None
         v = model.Weight(shape, expert)
         whole = lambda p: gather(self.u, v, p)

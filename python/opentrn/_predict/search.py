@@ -12,9 +12,10 @@ import itertools
 import math
 from typing import Any
 
-from opentrn._predict.compose import BYTES, model_flops, pairs, parameters, pieces, step, updates
+from opentrn._predict.compose import BYTES, pieces, step, updates
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import RECOMPUTE, Layout, check
+from opentrn._predict.size import model_flops, parameters, work
 
 _TOGETHER = 4  # layouts whose programs are priced beside each other
 _LAYER = 1 / 8  # of the instructions that a program may have, those of one layer
@@ -78,8 +79,8 @@ def least_time(job, x):
     """Seconds that the products take at the peak, with what is computed again and the pipeline's bubble."""
     rate = {"fp32": 0.25, "fp8": 2.0}.get(job.precision, 1.0)
     again = 4 / 3 if x.recompute == "full" else 1.0
-    flops = model_flops(job.model, job.seq)
-    attention = 12.0 * (job.model.layers + job.model.decoder) * job.model.heads * job.model.head * pairs(job.model, job.seq)
+    flops = model_flops(job.model, job.seq, job.lora)
+    attention = 12.0 * work(job.model, job.seq)[2]
     seconds = (flops - attention / 2) * again * job.global_batch / (x.devices * job.machine.flops * rate)
     return seconds * (1 + (x.pp - 1) / x.micros(job) / x.chunks)
 

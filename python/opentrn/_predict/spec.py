@@ -3,6 +3,8 @@
 
 import dataclasses
 
+BUCKETS = 32  # of distances between positions, as T5 has them
+
 
 @dataclasses.dataclass(frozen=True)
 class Model:
@@ -62,3 +64,8 @@ class Cut:
     @property
     def devices(self):
         return self.replicas * self.ep * self.cp * self.tp
+
+
+def wanted(seq):
+    """Tokens that a span model's decoder makes of a sequence."""
+    return max(seq // 4, 1)
