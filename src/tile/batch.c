@@ -25,7 +25,7 @@
 
 typedef struct Batch {
     Emit *e;
-    Side lhs, rhs;
+    Side lhs, rhs, out;
     uint64_t lhs_addr, rhs_addr, out_addr;
     int stype, dtype;
     size_t elem, out_elem;
@@ -121,6 +121,16 @@ static void load_side(Batch *b, const Side *s, uint64_t addr, Mem to, int queue,
         transpose(b, s, place, to, i, n - i < per ? n - i : per);
 }
 
+static void store(Batch *b, Mem from, int64_t first, int64_t n) {
+    for (int64_t i = 0, run, stride; i < n; i += run) {
+        run = run_of(&b->out, first + i, n - i, &stride);
+        bool dense = stride == b->n; // products lie beside each other as in the bank
+        Mem to = mem_hbm(b->out_addr + (uint64_t)side_batch_offset(&b->out, first + i) * b->out_elem);
+        put_dma(b->e, QUEUE_OUT, VIEW(to, b->dtype, {b->m, b->out.free_stride}, {dense ? 1 : run, stride}, {dense ? run * b->n : b->n, 1}),
+                VIEW(mem_off(from, i * b->n * (int64_t)b->out_elem), b->dtype, {b->m}, {dense ? 1 : run, b->n}, {dense ? run * b->n : b->n, 1}));
+    }
+}
+
 static void group(Batch *b, int64_t from, int64_t n) {
     assert(n * b->n <= PSUM_BANK_COLS);
     assert(b->k <= PARTITIONS);
@@ -135,8 +145,7 @@ static void group(Batch *b, int64_t from, int64_t n) {
     }
     Mem out = ring_next(&b->outs);
     put_copy(b->e, turn % 2 ? ENG_SCALAR : ENG_VECTOR, VIEW(out, b->dtype, {b->m}, {n * b->n, 1}), VIEW(bank, DT_F32, {b->m}, {n * b->n, 1}));
-    put_dma(b->e, QUEUE_OUT, VIEW(mem_hbm(b->out_addr + (uint64_t)(from * b->m * b->n) * b->out_elem), b->dtype, {b->m, b->n}, {n, b->m * b->n}, {b->n, 1}),
-            VIEW(out, b->dtype, {b->m}, {n, b->n}, {b->n, 1}));
+    store(b, out, from, n);
 }
 
 static Area place_slots(Batch *b) {
@@ -157,6 +166,9 @@ void emit_batch(Emit *e, const Step *s) {
     b->e = e;
     b->lhs_addr = emit_addr(e, e->l->refs.at[s->ins]), b->rhs_addr = emit_addr(e, e->l->refs.at[s->ins + 1]);
     b->out_addr = emit_addr(e, e->l->refs.at[s->outs]);
+    bool dense = side_of_result(&b->out, e->l->h, hlo_at(e->l->h, s->op), lower_stored_as(e->l, s->op));
+    assert(dense);
+    (void)dense;
     plan_stages(b);
     Area area = place_slots(b);
     area_open(&area);

@@ -41,6 +41,7 @@ typedef struct BlockDot {
     uint32_t sum_sbuf, sum_bytes; // where its terms add up, tile by tile, when columns are the outer loop
     uint32_t hold, hold_sbuf, hold_bytes; // where sums over rows wait between parts: which of the step's results; on the way there, twice
     uint32_t out;      // which of the step's results
+    Side lies;         // … and how that lies
     uint32_t scale;    // rows of the result are divided by this number per row: a node, plus one; 0: they are not
     Haz out_haz[2], bank_haz[2], hold_haz[2], *sum_haz, *held_haz;
 } BlockDot;

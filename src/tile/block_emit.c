@@ -444,23 +444,24 @@ static void hold_all(BlockOp *o, int64_t c0, int64_t cols, bool back) {
 static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
     bool tile = !d->over_rows && b->by_columns;
-    int64_t all = d->over_rows ? b->n : b->m, row0 = d->over_rows ? t->c0 : tile ? t->row : t->row0;
+    int64_t row0 = d->over_rows ? t->c0 : tile ? t->row : t->row0;
     int64_t rows = d->over_rows ? t->cols : tile ? t->m : t->rows, full = rows / PARTS, rest = rows % PARTS;
     size_t size = dtype_bytes(d->otype);
     IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = d->otype};
+    int64_t pitch = d->lies.free_stride; // of the result's rows, which are d's where it is turned
     uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) +
-                  (uint64_t)(t->batch * all * d->d + row0 * (d->turned ? 1 : d->d)) * size;
+                  (uint64_t)(side_batch_offset(&d->lies, t->batch) + row0 * (d->turned ? 1 : pitch)) * size;
     Haz *haz = &d->out_haz[gather_copy(o, d, t)];
     out.d[2] = out.s[2] = 1;
     for (int64_t f = 0; f < d->d && d->turned; f += PARTS) {
-        out.dst = to + (uint64_t)(f * all) * size;
+        out.dst = to + (uint64_t)(f * pitch) * size;
         out.src = gather_at(o, d, t, (uint64_t)(f / PARTS * gathered_rows(b, d)));
-        out.n[0] = (uint32_t)min64(PARTS, d->d - f), out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)all;
+        out.n[0] = (uint32_t)min64(PARTS, d->d - f), out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)pitch;
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }
     if (d->turned)
         return;
-    out.d[0] = (int32_t)d->d, out.d[1] = (int32_t)(PARTS * d->d), out.s[1] = (int32_t)d->d;
+    out.d[0] = (int32_t)pitch, out.d[1] = (int32_t)(PARTS * pitch), out.s[1] = (int32_t)d->d;
     out.n[2] = (uint32_t)d->d;
     if (full) {
         out.dst = to, out.src = gather_at(o, d, t, 0);
@@ -468,7 +469,7 @@ static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }
     if (rest) {
-        out.dst = to + (uint64_t)(full * PARTS * d->d) * size, out.src = gather_at(o, d, t, (uint64_t)(full * d->d));
+        out.dst = to + (uint64_t)(full * PARTS * pitch) * size, out.src = gather_at(o, d, t, (uint64_t)(full * d->d));
         out.n[0] = (uint32_t)rest, out.n[1] = 1, out.d[1] = out.s[1] = 0;
         emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
     }

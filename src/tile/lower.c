@@ -346,11 +346,41 @@ static bool lower_view(Lower *l, OpId id) {
     return true;
 }
 
+OpId lower_stored_as(const Lower *l, OpId dot) {
+    Side out;
+    uint32_t n;
+    const HloOp *op = hlo_at(l->h, dot);
+    const OpId *users = users_of(&l->users, op->results, &n);
+    bool only = n == 1 && hlo_at(l->h, *users)->code == HLO_TRANSPOSE && l->users.region[*users] == l->users.region[dot];
+    return only && side_of_result(&out, l->h, op, *users) ? *users : 0;
+}
+
+// Where a product's result goes; who only transposes it finds it done (lower_op).
+static BufId place_product(Lower *l, OpId dot) {
+    OpId id = lower_stored_as(l, dot);
+    id = id ? id : dot;
+    BufId b = choose_out(l, id, 0);
+    lower_bind(l, hlo_at(l->h, id)->results, b);
+    return b;
+}
+
+static void lower_batch(Lower *l, OpId id) {
+    const HloOp *op = hlo_at(l->h, id);
+    BufId ins[2] = {lower_operand(l, hlo_operand(l->h, op, 0)), lower_operand(l, hlo_operand(l->h, op, 1))};
+    BufId out = place_product(l, id);
+    lower_release(l, hlo_operand(l->h, op, 0)), lower_release(l, hlo_operand(l->h, op, 1));
+    lower_step(l, STEP_BATCH, id, ins, 2, &out, 1, 0);
+}
+
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     Why why = {0};
     StepKind kind = lower_kind(l, &op, &why);
     ValueList extra = {0};
+    if (kind == STEP_BATCH) {
+        lower_batch(l, id);
+        return;
+    }
     if (kind == STEP_KERNEL)
         for (uint32_t r = 0; r < op.nregions; r++) {
             KProg unused;
@@ -424,9 +454,8 @@ static void lower_block(Lower *l, OpId id) {
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         b->epi[i].out = outs.n;
-        BufId buf = choose_out(l, b->epi[i].op, 0);
-        lower_bind(l, hlo_at(l->h, b->epi[i].op)->results, buf);
-        VEC_PUSH(l->c->scratch, &outs, buf);
+        VEC_PUSH(l->c->scratch, &outs, place_product(l, b->epi[i].op));
+        side_of_result(&b->epi[i].lies, l->h, hlo_at(l->h, b->epi[i].op), lower_stored_as(l, b->epi[i].op));
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         uint64_t bytes = block_hold_bytes(b, &b->epi[i]);
@@ -500,6 +529,10 @@ static void lower_op(Lower *l, OpId id) {
         return;
     }
     switch (op->code) {
+    case HLO_TRANSPOSE:
+        if (l->buf_of[op->results])
+            return; // its product put it there
+        break;
     case HLO_RETURN:
         return;
     case HLO_WHILE:

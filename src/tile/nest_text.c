@@ -138,18 +138,18 @@ static void nest_verify(const Lower *l, OpId id, const NestOp *n) {
 
 // --- of steps ------------------------------------------------------------------------------------------
 
-static void dot_nest(const Hlo *h, const HloOp *op, NestEach *on, void *arg) {
-    Side l, r;
+static void dot_nest(const Hlo *h, const HloOp *op, OpId stored_as, NestEach *on, void *arg) {
+    Side l, r, o;
     side_init(&l, h, op, false), side_init(&r, h, op, true);
+    side_of_result(&o, h, op, stored_as);
     NestOp n = {.is_product = true, .in = {0, 1}, .batch.rank = (int)l.nbatch};
     n.c.stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype, n.c.dtype = hlo_value_type(h, op->results)->dtype;
-    int64_t out = l.free_size * r.free_size;
-    for (int i = n.batch.rank; i-- > 0; out *= l.batch_dims[i]) {
+    for (int i = 0; i < n.batch.rank; i++) {
         n.batch.axis[i] = (Axis){l.batch_dims[i], l.batch_strides[i], r.batch_strides[i]};
-        n.batch_out[i] = out;
+        n.batch_out[i] = o.batch_strides[i];
     }
     n.c.k = (Nest){.axis = {{l.k_size, l.k_stride, r.k_stride}}, .rank = 1};
-    n.c.m = (Nest){.axis = {{l.free_size, l.free_stride, r.free_size}}, .rank = 1};
+    n.c.m = (Nest){.axis = {{l.free_size, l.free_stride, o.free_stride}}, .rank = 1};
     n.c.n = (Nest){.axis = {{r.free_size, r.free_stride, 1}}, .rank = 1};
     on(arg, &n);
 }
@@ -205,7 +205,7 @@ void nests_print(const Lower *l, Buf *out) {
         if (s->kind == STEP_MOVE || s->kind == STEP_TRANSPOSE)
             move_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_DOT || s->kind == STEP_BATCH)
-            dot_nest(l->h, op, print_one, out);
+            dot_nest(l->h, op, s->kind == STEP_BATCH ? lower_stored_as(l, s->op) : 0, print_one, out);
         else if (s->kind == STEP_CONV)
             conv_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_NEST)

@@ -29,6 +29,40 @@ void side_init(Side *s, const Hlo *h, const HloOp *op, bool rhs) {
     }
 }
 
+// Dimensions [from, to) as one: false when no single stride goes over them.
+static bool join_dims(const HloType *t, const int64_t *strides, int from, int to, int64_t *size, int64_t *stride) {
+    *size = *stride = 1;
+    for (int i = to; i-- > from;) {
+        if (t->dims[i] == 1)
+            continue;
+        if (*size == 1)
+            *stride = strides[i];
+        else if (strides[i] != *stride * *size)
+            return false;
+        *size *= t->dims[i];
+    }
+    return true;
+}
+
+bool side_of_result(Side *s, const Hlo *h, const HloOp *dot, OpId transpose) {
+    const HloType *t = hlo_value_type(h, dot->results);
+    int64_t strides[OTRN_MAX_RANK], dims[OTRN_MAX_RANK], unit = 1;
+    uint32_t n;
+    const int64_t *perm = transpose ? hlo_ints(hlo_at(h, transpose), AK_PERMUTATION, &n) : NULL;
+    for (int i = t->rank; i-- > 0;) {
+        int64_t d = perm ? perm[i] : i;
+        strides[d] = unit;
+        unit *= t->dims[d];
+    }
+    *s = (Side){0};
+    hlo_ints(dot, AK_LHS_BATCHING_DIMENSIONS, &s->nbatch);
+    for (uint32_t i = 0; i < s->nbatch; i++)
+        s->batch_dims[i] = t->dims[i], s->batch_strides[i] = strides[i];
+    int rows = (int)s->nbatch, cols = rows + (int)dot_free_dims(hlo_value_type(h, hlo_operand(h, dot, 0)), dot, false, dims);
+    return join_dims(t, strides, rows, cols, &s->free_size, &s->free_stride) && join_dims(t, strides, cols, t->rank, &s->k_size, &s->k_stride) &&
+           s->k_stride == 1;
+}
+
 int64_t side_batch_offset(const Side *s, int64_t batch) {
     assert(batch >= 0);
     int64_t off = 0;

@@ -141,6 +141,7 @@ typedef struct Lower {
 
 // lower.c
 void lower_program(Lower *l, const ChipFile *chip);
+OpId lower_stored_as(const Lower *l, OpId dot); // the transpose as which a product's result goes to HBM; 0: as it is
 StepKind lower_kind(const Lower *l, const HloOp *op, Why *why); // of an ordinary op by itself; why: of a kernel, may be NULL
 void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg); // row programs, in order
 // emit.c
