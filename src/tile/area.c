@@ -28,18 +28,18 @@ void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes) {
     r->haz = ARENA_NEWN(a->e->c->scratch, Haz, r->n * ways);
 }
 
-bool area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *name) {
+void area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *name) {
     assert(a->count < AREA_RINGS);
     *r = (Ring){.name = name, .slot = ARENA_NEWN(a->e->c->scratch, uint64_t, n + 1), .bytes = bytes, .n = n};
     for (uint32_t i = 0, at; i < n; i++) {
-        if (!room_take(&a->room, bytes, &at))
-            return false;
+        bool fits = room_take(&a->room, bytes, &at);
+        assert(fits);
+        (void)fits;
         r->slot[i] = addr_sbuf(0, at);
         assert(at + bytes <= ISA_SBUF_BYTES);
     }
     a->rings[a->count++] = r;
     area_ways(a, r, 1, 0);
-    return true;
 }
 
 // What others still do with the slots comes in, or goes out again.

@@ -11,7 +11,7 @@
 #include "isa/view.h"
 #include "tile/emit.h"
 
-#define AREA_RINGS 12
+#define AREA_RINGS 40
 
 typedef struct Ring {
     const char *name;    // as the step calls it, for --dump=placed
@@ -36,9 +36,9 @@ typedef struct Area {
 
 bool room_take(Room *r, uint32_t bytes, uint32_t *at); // false: there is not so much in one stretch
 Area area_make(Emit *e, uint32_t at, uint32_t end);
-// Slots at the beginning of what is left; false: there is not enough. The ring stays where it is until the area is closed.
+// Slots at the beginning of what is left, which has the room. The ring stays where it is until the area is closed.
 #define area_ring(a, r, n, bytes) area_ring_named(a, r, n, bytes, #r)
-bool area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *name);
+void area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *name);
 void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes); // of one made just now
 void area_open(Area *a);
 void area_close(Area *a);

@@ -13,10 +13,6 @@
 #include "pass/rows.h"
 #include "pass/walk.h"
 
-#define PARTS 128
-#define BANK_COLS 512u
-#define BANKS 8
-#define AREA_BYTES ROWS_AREA_BEGIN // what products have of SBUF
 #define CHUNK_MAX 4096             // rows, where not all of them fit
 #define CHUNK_MIN 512
 #define CHUNK_COLS 512 // columns, where PSUM does not hold all
@@ -27,7 +23,6 @@ typedef struct Find {
     Users u;
 } Find;
 
-static uint32_t blocks_of(int64_t n) { return (uint32_t)((n + PARTS - 1) / PARTS); }
 static uint32_t align64(uint64_t v) { return (uint32_t)((v + 63) & ~(uint64_t)63); }
 
 // --- products before ---------------------------------------------------------------------------------
@@ -40,7 +35,7 @@ static int64_t batches_of(const Side *s) {
 }
 
 static bool strides_fit(const Side *s) {
-    return s->k_stride * PARTS <= INT32_MAX && s->free_stride <= INT32_MAX;
+    return s->k_stride * PARTITIONS <= INT32_MAX && s->free_stride <= INT32_MAX;
 }
 
 static void try_before(Find *f, Block *b, const HloOp *rows, uint32_t i) {
@@ -60,11 +55,12 @@ static void try_before(Find *f, Block *b, const HloOp *rows, uint32_t i) {
     const HloOp *dot = hlo_at(h, def);
     if (b->npro == BLOCK_PRO || !dot_on_tensor_engine(h, dot) || f->l->block_of[def])
         return;
-    BlockDot d = {.op = def, .value = value, .index = i, .dtype = hlo_value_type(h, hlo_operand(h, dot, 0))->dtype};
+    BlockDot d = {.op = def, .value = value, .index = i};
+    d.dtype = d.lhs.dtype = d.rhs.dtype = hlo_value_type(h, hlo_operand(h, dot, 0))->dtype;
     side_init(&d.lhs.at, h, dot, false);
     side_init(&d.rhs.at, h, dot, true);
     int64_t m = d.lhs.at.free_size, batches = batches_of(&d.lhs.at);
-    bool fits = d.lhs.at.k_size <= 2 * PARTS && d.rhs.at.free_size == b->n && batches * m * b->n == hlo_value_type(h, v)->elems &&
+    bool fits = d.lhs.at.k_size <= 2 * PARTITIONS && d.rhs.at.free_size == b->n && batches * m * b->n == hlo_value_type(h, v)->elems &&
                 (!b->m || (b->m == m && b->batches == batches)) && strides_fit(&d.lhs.at) && strides_fit(&d.rhs.at);
     if (!fits)
         return;
@@ -95,7 +91,7 @@ static bool behind(const Find *f, Block *b, ValueId v, OpId id, BlockDot *out) {
     if (lhs == rhs || t->dtype != ot->dtype || !users_there_before(&f->u, second ? lhs : rhs, b->rows))
         return false;
     Side own;
-    *out = (BlockDot){.op = id, .turned = second, .dtype = t->dtype, .otype = hlo_value_type(h, dot->results)->dtype};
+    *out = (BlockDot){.op = id, .turned = second, .dtype = t->dtype, .rhs.dtype = t->dtype, .otype = hlo_value_type(h, dot->results)->dtype};
     side_init(&own, h, dot, second);
     side_init(&out->rhs.at, h, dot, !second);
     int64_t m = b->m, n = b->n;
@@ -103,7 +99,7 @@ static bool behind(const Find *f, Block *b, ValueId v, OpId id, BlockDot *out) {
     out->over_rows = own.k_size == m && own.k_stride == n && own.free_size == n && own.free_stride == 1;
     bool columns = own.k_size == n && own.k_stride == 1 && own.free_size == m && own.free_stride == n;
     return (out->over_rows || columns) && batches_of(&own) == b->batches && batches_in_order(&own, m * n) &&
-           out->d <= (second ? 2 * PARTS : BANK_COLS) && strides_fit(&out->rhs.at);
+           out->d <= (second ? 2 * PARTITIONS : PSUM_BANK_COLS) && strides_fit(&out->rhs.at);
 }
 
 // Every reader of the result, through reshapes, is a product that goes with the program.
@@ -136,12 +132,10 @@ static void try_behind(Find *f, Block *b, uint32_t result) {
 
 // --- where things lie --------------------------------------------------------------------------------
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static uint64_t panel_bytes(const Block *b, const Panel *p, int dtype) {
-    int64_t k = p->part == ROWS_K ? least(p->at.k_size, b->chunk) : p->part == COLS_K ? least(p->at.k_size, b->width) : p->at.k_size;
-    int64_t f = p->part == ROWS_FREE ? least(p->at.free_size, b->chunk) : p->part == COLS_FREE ? least(p->at.free_size, b->width) : p->at.free_size;
-    return align64(blocks_of(k) * (uint64_t)f * dtype_bytes(dtype));
+static uint32_t panel_bytes(const Block *b, const Panel *p) {
+    int64_t k = p->part == ROWS_K ? min64(p->at.k_size, b->chunk) : p->part == COLS_K ? min64(p->at.k_size, b->width) : p->at.k_size;
+    int64_t f = p->part == ROWS_FREE ? min64(p->at.free_size, b->chunk) : p->part == COLS_FREE ? min64(p->at.free_size, b->width) : p->at.free_size;
+    return align64(block_tiles(k) * (uint64_t)f * dtype_bytes(p->dtype));
 }
 
 uint32_t block_turned_slot(const Block *b, uint32_t epi) {
@@ -158,10 +152,10 @@ uint32_t block_turned_slot(const Block *b, uint32_t epi) {
     return slot;
 }
 
-static uint64_t place_panel(const Block *b, Panel *p, int dtype, uint32_t copies, uint64_t at) {
-    p->sbuf = (uint32_t)at;
-    p->bytes = (uint32_t)panel_bytes(b, p, dtype);
-    return at + (uint64_t)p->bytes * copies;
+static uint64_t place_panel(const Block *b, Panel *p, uint8_t part, uint64_t at) {
+    p->part = part;
+    p->bytes = panel_bytes(b, p);
+    return at + (uint64_t)p->bytes * b->panel_copies;
 }
 
 // Both operands of a product before come with k on the partitions; where k is dense and transfers cannot transpose, that
@@ -171,79 +165,64 @@ static void turn_panels(Block *b, bool turn) {
     for (uint32_t i = 0; i < 2 * b->npro; i++) {
         BlockDot *d = &b->pro[i / 2];
         Panel *p = i % 2 ? &d->rhs : &d->lhs;
-        p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_size <= PARTS && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
-                    p->at.free_stride * PARTS <= INT32_MAX;
-        int64_t rows = least(p->at.free_size, i % 2 ? (b->by_columns ? b->width : p->at.free_size) : b->chunk);
-        uint32_t bytes = align64(blocks_of(rows) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
+        p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_size <= PARTITIONS && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
+                    p->at.free_stride * PARTITIONS <= INT32_MAX;
+        int64_t rows = min64(p->at.free_size, i % 2 ? (b->by_columns ? b->width : p->at.free_size) : b->chunk);
+        uint32_t bytes = align64(block_tiles(rows) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
         if (p->turned && bytes > b->stage_bytes)
             b->stage_bytes = bytes;
     }
 }
 
-// Where the result of a product behind gathers: rows of it.
-static uint64_t gathered_rows(const Block *b, const BlockDot *d) {
-    return (uint64_t)(d->over_rows ? b->width : b->by_columns ? PARTS : b->chunk);
+static uint32_t gathered_bytes(const BlockDot *d, int64_t rows, int dtype) {
+    int64_t elems = d->turned ? rows * block_tiles(d->d) : block_tiles(rows) * d->d;
+    return align64((uint64_t)elems * dtype_bytes(dtype));
 }
 
-static uint64_t gathered_elems(const BlockDot *d, uint64_t rows) {
-    return d->turned ? rows * blocks_of(d->d) : (uint64_t)blocks_of((int64_t)rows) * (uint64_t)d->d;
-}
-
-static uint64_t place_behind(Block *b, BlockDot *d, uint32_t copies, uint64_t at) {
-    d->rhs.part = d->over_rows ? ROWS_K : b->by_columns ? COLS_K : PANEL_ALL;
-    at = place_panel(b, &d->rhs, d->dtype, copies, at);
-    d->out_sbuf = (uint32_t)at;
-    d->out_bytes = align64(gathered_elems(d, gathered_rows(b, d)) * dtype_bytes(d->otype));
-    at += 2 * (uint64_t)d->out_bytes;
-    d->sum_sbuf = (uint32_t)at;
-    d->sum_bytes = !d->over_rows && b->by_columns ? align64(gathered_elems(d, (uint64_t)b->part) * 4) : 0;
-    d->hold_sbuf = (uint32_t)at + d->sum_bytes;
-    d->hold_bytes = d->over_rows && b->part < b->m ? align64(gathered_elems(d, (uint64_t)b->width) * 4) : 0;
-    return d->hold_sbuf + 2 * (uint64_t)d->hold_bytes;
+static uint64_t place_behind(Block *b, BlockDot *d, uint64_t at) {
+    at = place_panel(b, &d->rhs, d->over_rows ? ROWS_K : b->by_columns ? COLS_K : PANEL_ALL, at);
+    d->out_bytes = gathered_bytes(d, block_gathered(b, d), d->otype);
+    d->sum_bytes = !d->over_rows && b->by_columns ? gathered_bytes(d, b->part, DT_F32) : 0;
+    d->hold_bytes = d->over_rows && b->part < b->m ? gathered_bytes(d, b->width, DT_F32) : 0;
+    return at + 2 * (uint64_t)d->out_bytes + d->sum_bytes + 2 * (uint64_t)d->hold_bytes;
 }
 
 uint64_t block_hold_bytes(const Block *b, const BlockDot *d) {
-    uint64_t chunks = (uint64_t)((b->n + b->width - 1) / b->width);
-    return 2 * chunks * PARTS * d->hold_bytes; // of each core
+    return 2 * (uint64_t)ceil_div(b->n, b->width) * PARTITIONS * d->hold_bytes; // of each core
 }
 
 static bool place_sbuf(Block *b, uint32_t copies) {
     uint64_t at = 2 * (uint64_t)b->stage_bytes;
     bool chunked = b->width < b->n;
-    b->stage_sbuf = 0;
     b->panel_copies = copies, b->turn_copies = chunked ? 2 : 1;
     for (uint32_t i = 0; i < b->npro; i++) {
-        b->pro[i].lhs.part = ROWS_FREE, b->pro[i].rhs.part = b->by_columns ? COLS_FREE : PANEL_ALL;
-        at = place_panel(b, &b->pro[i].lhs, b->pro[i].dtype, copies, at);
-        at = place_panel(b, &b->pro[i].rhs, b->pro[i].dtype, copies, at);
+        at = place_panel(b, &b->pro[i].lhs, ROWS_FREE, at);
+        at = place_panel(b, &b->pro[i].rhs, b->by_columns ? COLS_FREE : PANEL_ALL, at);
     }
-    uint32_t turned = 0;
-    b->turn_bytes = 0;
+    b->turn_slots = b->turn_bytes = 0;
     for (uint32_t i = 0; i < b->nepi; i++) {
-        at = place_behind(b, &b->epi[i], copies, at);
+        at = place_behind(b, &b->epi[i], at);
         if (b->epi[i].over_rows)
             continue;
-        uint32_t slot = block_turned_slot(b, i), bytes = (uint32_t)(blocks_of(b->width) * PARTS * dtype_bytes(b->epi[i].dtype));
-        turned = slot + 1 > turned ? slot + 1 : turned;
+        uint32_t slot = block_turned_slot(b, i), bytes = (uint32_t)(block_tiles(b->width) * PARTITIONS * dtype_bytes(b->epi[i].dtype));
+        b->turn_slots = slot + 1 > b->turn_slots ? slot + 1 : b->turn_slots;
         b->turn_bytes = bytes > b->turn_bytes ? bytes : b->turn_bytes;
     }
-    uint64_t end = at + (uint64_t)turned * b->turn_copies * b->turn_bytes;
-    b->turn_sbuf = (uint32_t)at;
+    uint64_t end = at + (uint64_t)b->turn_slots * b->turn_copies * b->turn_bytes;
     b->rows_at = align64(end + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE;
-    return end <= (chunked ? ROWS_AREA_BEGIN + ROWS_AREA_BYTES / 2 : AREA_BYTES);
+    return end <= (chunked ? ROWS_AREA_BEGIN + ROWS_AREA_BYTES / 2 : ROWS_AREA_BEGIN);
 }
 
 static uint32_t banks_behind(const Block *b, const BlockDot *d) {
     if (!d->over_rows)
         return 1;
     if (d->turned)
-        return (uint32_t)((b->width + BANK_COLS - 1) / BANK_COLS) * blocks_of(d->d);
-    uint32_t each = BANK_COLS / (uint32_t)d->d, n = blocks_of(b->width);
-    return (n + each - 1) / each;
+        return (uint32_t)ceil_div(b->width, PSUM_BANK_COLS) * block_tiles(d->d);
+    return (uint32_t)ceil_div(block_tiles(b->width), PSUM_BANK_COLS / d->d);
 }
 
 static bool place_psum(Block *b, uint32_t copies, uint32_t turns, uint32_t outs) {
-    uint32_t at = 0, each = (uint32_t)((b->width + BANK_COLS - 1) / BANK_COLS);
+    uint32_t at = 0, each = (uint32_t)ceil_div(b->width, PSUM_BANK_COLS);
     b->pro_copies = copies, b->out_copies = outs;
     for (uint32_t i = 0; i < b->npro; i++) {
         b->pro[i].bank = at, b->pro[i].banks = each;
@@ -255,15 +234,15 @@ static bool place_psum(Block *b, uint32_t copies, uint32_t turns, uint32_t outs)
         at += b->epi[i].banks * (b->epi[i].over_rows ? 1 : outs);
         turn = turn || !b->epi[i].over_rows;
     }
-    b->turn_bank = at, b->turn_banks = turns;
-    return at + (turn ? turns : 0) <= BANKS;
+    b->turn_bank = at, b->turn_banks = turn ? turns : 0;
+    return at + b->turn_banks <= (uint32_t)PSUM_BANKS;
 }
 
 // Transfers that cannot transpose would bring a panel element by element: worse than products apart.
 static bool comes_slowly(const Block *b) {
     for (uint32_t i = 0; i < 2 * b->npro; i++) {
         const Panel *p = i % 2 ? &b->pro[i / 2].rhs : &b->pro[i / 2].lhs;
-        if (p->at.k_stride == 1 && p->at.k_size > PARTS && p->at.free_stride > 1)
+        if (p->at.k_stride == 1 && p->at.k_size > PARTITIONS && p->at.free_stride > 1)
             return true;
     }
     return false;
@@ -330,7 +309,7 @@ static bool place_all(Find *f, Block *b) {
     bool by_columns = false;
     for (uint32_t i = 0; i < b->nepi; i++)
         by_columns = by_columns || b->epi[i].over_rows;
-    for (int64_t width = CHUNK_COLS; width >= BANK_COLS && b->nepi; width /= 2)
+    for (int64_t width = CHUNK_COLS; width >= PSUM_BANK_COLS && b->nepi; width /= 2)
         if (width < b->n && place_width(f, b, width, by_columns))
             return true;
     return false;
@@ -419,7 +398,7 @@ static const Block *narrow_reader(const Find *f, OpId user, ValueId v) {
     for (uint32_t i = 0; kinds && i < op->noperands; i++)
         if (hlo_operand(l->h, op, i) == v && kinds[i] != FUSED_SAME)
             return NULL;
-    return kinds && b && b->rows == user && b->masked.widths && b->m % PARTS == 0 ? b : NULL;
+    return kinds && b && b->rows == user && b->masked.widths && b->m % PARTITIONS == 0 ? b : NULL;
 }
 
 static bool keeps_columns(const Hlo *h, const HloOp *op) {
@@ -444,10 +423,10 @@ static bool add_reads(const Find *f, Wedge *w, ValueId v) {
         if (!b || (w->m && w->m != b->m))
             return false;
         if (!w->m)
-            w->m = b->m, w->read = ARENA_NEWN(f->l->c->scratch, bool, (size_t)(b->m / PARTS) * w->across);
-        for (int64_t t = 0; t < b->m / PARTS; t++)
-            for (int64_t c = 0; c < b->masked.widths[t]; c += PARTS)
-                w->read[t * w->across + c / PARTS] = true;
+            w->m = b->m, w->read = ARENA_NEWN(f->l->c->scratch, bool, (size_t)(b->m / PARTITIONS) * w->across);
+        for (int64_t t = 0; t < b->m / PARTITIONS; t++)
+            for (int64_t c = 0; c < b->masked.widths[t]; c += PARTITIONS)
+                w->read[t * w->across + c / PARTITIONS] = true;
     }
     return n > 0;
 }
@@ -458,7 +437,7 @@ static void find_wedge(void *find, OpId id) {
     const HloType *t = op->nresults == 1 ? hlo_value_type(f->l->h, op->results) : NULL;
     if (!t || t->rank < 2 || !rows_of_ints(f->l->h, op))
         return;
-    Wedge w = {.n = t->dims[t->rank - 1], .across = blocks_of(t->dims[t->rank - 1])};
+    Wedge w = {.n = t->dims[t->rank - 1], .across = block_tiles(t->dims[t->rank - 1])};
     if (!add_reads(f, &w, op->results) || t->elems % (w.m * w.n))
         return;
     f->l->wedge_of[id] = ARENA_NEW(f->l->c->scratch, Wedge);

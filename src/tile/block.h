@@ -9,6 +9,7 @@
 #define OTRN_TILE_BLOCK_H
 
 #include "pass/mask.h"
+#include "tile/area.h"
 #include "tile/rows.h"
 #include "tile/side.h"
 
@@ -20,10 +21,11 @@ enum { PANEL_ALL, ROWS_FREE, ROWS_K, COLS_FREE, COLS_K };
 typedef struct Panel { // an operand for one batch, or a chunk of its rows: k on the partitions, then [tile of k][free]
     Side at;
     uint32_t in;    // which of the step's operands
-    uint32_t sbuf, bytes; // of copy 0; the next one follows
-    bool turned;          // comes as it lies, [free][k], and the array turns it
-    uint8_t part;         // which of k and free is the program's rows or columns: it is there for a chunk of them
-    Haz haz[2];
+    uint32_t bytes; // of a copy
+    bool turned;    // comes as it lies, [free][k], and the array turns it
+    uint8_t part;   // which of k and free is the program's rows or columns: it is there for a chunk of them
+    uint8_t dtype;
+    Ring copies;    // while it is emitted
 } Panel;
 
 typedef struct BlockDot {
@@ -37,13 +39,14 @@ typedef struct BlockDot {
     bool over_rows;    // contracts rows; else columns
     bool turned;       // the program's value is the second operand: the result has its dimension last
     int64_t d;         // what the other operand brings
-    uint32_t out_sbuf, out_bytes; // where the result of a batch, or of a chunk of rows, gathers, twice
-    uint32_t sum_sbuf, sum_bytes; // where its terms add up, tile by tile, when columns are the outer loop
-    uint32_t hold, hold_sbuf, hold_bytes; // where sums over rows wait between parts: which of the step's results; on the way there, twice
+    uint32_t out_bytes;  // where the result of a batch, or of a chunk of rows, gathers, twice
+    uint32_t sum_bytes;  // where its terms add up, tile by tile, when columns are the outer loop
+    uint32_t hold, hold_bytes; // where sums over rows wait between parts: which of the step's results; on the way there, twice
     uint32_t out;      // which of the step's results
     Side lies;         // … and how that lies
     uint32_t scale;    // rows of the result are divided by this number per row: a node, plus one; 0: they are not
-    Haz out_haz[2], bank_haz[2], hold_haz[2], *sum_haz, *held_haz;
+    Ring outs, sums, holds; // while it is emitted
+    Haz bank_haz[2], *held_haz;
 } BlockDot;
 
 struct Block {
@@ -57,9 +60,9 @@ struct Block {
     BlockDot pro[BLOCK_PRO], epi[BLOCK_EPI];
     uint32_t pro_copies, panel_copies, out_copies, turn_copies;
     uint32_t rows_at; // SBUF of the program, where it works in chunks
-    uint32_t turn_bank, turn_banks, turn_sbuf, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
-    uint32_t stage_sbuf, stage_bytes; // where panels wait to be turned, twice; 0 bytes: none is
-    Haz turn_haz[3], turned_haz[2 * BLOCK_EPI], stage_haz[2];
+    uint32_t turn_bank, turn_banks, turn_slots, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
+    uint32_t stage_bytes; // where panels wait to be turned, twice; 0 bytes: none is
+    Ring stages, turns, turned; // while it is emitted
     Masked masked; // columns that count; widths NULL: all
 };
 
@@ -71,6 +74,10 @@ typedef struct Wedge {
     bool *read;       // [tile of rows][tile of columns]
 } Wedge;
 
+static inline uint32_t block_tiles(int64_t n) { return (uint32_t)ceil_div(n, PARTITIONS); } // of rows or columns
+static inline int64_t block_gathered(const Block *b, const BlockDot *d) { // rows, where the result of a product behind gathers
+    return d->over_rows ? b->width : b->by_columns ? PARTITIONS : b->chunk;
+}
 // Looks at the region's row programs; fills l->blocks and l->block_of.
 void blocks_find(Lower *l, const ChipFile *chip);
 uint32_t block_turned_slot(const Block *b, uint32_t epi); // which turned value it reads

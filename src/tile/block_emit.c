@@ -10,10 +10,7 @@
 
 #include "mach/price.h"
 #include "tile/block.h"
-
-#define PARTS 128
-#define BANK_COLS 512u
-#define BANK_BYTES PSUM_BANK_BYTES
+#include "tile/put.h"
 
 typedef struct Tile {
     int64_t batch, row; // first row inside the batch
@@ -33,7 +30,7 @@ typedef struct BlockOp {
     const Step *s;
     Block *b;
     RowOp *r;
-    uint32_t turns, stages; // banks of values, and panels, turned so far
+    Area area;
     uint32_t chunks, behind; // made so far; turned for products behind
     uint32_t unit[3];
     int64_t key[3];         // of the latest panels
@@ -42,40 +39,28 @@ typedef struct BlockOp {
 
 enum { UNIT_BATCH, UNIT_ROWS, UNIT_COLS };
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static uint32_t blocks_of(int64_t n) { return (uint32_t)((n + PARTS - 1) / PARTS); }
-static uint32_t in_part(const Block *b, uint32_t index) { return index % blocks_of(b->part); } // a tile's number inside its part
+static uint32_t in_part(const Block *b, uint32_t index) { return index % block_tiles(b->part); } // a tile's number inside its part
 
 // --- operands ----------------------------------------------------------------------------------------
 
-// The engine that is through with the instruction first.
-static void put_lighter(BlockOp *o, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
+// By the engine that is through with it first.
+static void copy_out(BlockOp *o, View dst, View src) {
     static const uint8_t engines[2] = {ENG_VECTOR, ENG_SCALAR};
-    double *busy = o->r->busy, best = 0;
+    IsaInst best = {0};
+    double *busy = o->r->busy, least = 0;
     for (int k = 0; k < 2; k++) {
         Price price;
-        IsaInst on = in;
-        on.engine = engines[k];
-        price_alone(o->e->chip, NULL, &on, &price);
-        double done = busy[on.engine] + (double)price.busy * 1e-3;
-        if (!k || done < best)
-            best = done, in.engine = on.engine;
+        IsaInst in = isa_tensor_copy(engines[k], dst, src);
+        price_alone(o->e->chip, NULL, &in, &price);
+        double done = busy[in.engine] + (double)price.busy * 1e-3;
+        if (!k || done < least)
+            least = done, best = in;
     }
-    busy[in.engine] = best;
-    emit_inst(o->e, in, reads, n, &write, 1);
-}
-
-static void copy_out(BlockOp *o, uint64_t src, int stype, Haz *shaz, uint64_t dst, int dtype, Haz *dhaz, uint32_t parts,
-                     uint32_t runs, uint32_t n, int32_t sstride, int32_t dstride) {
-    IsaInst cp = {.op = ISA_COPY, .src = src, .stype = (uint8_t)stype, .dst = dst, .dtype = (uint8_t)dtype};
-    cp.n[0] = parts, cp.n[1] = runs, cp.n[2] = n;
-    cp.s[1] = sstride, cp.d[1] = dstride, cp.s[2] = cp.d[2] = 1;
-    put_lighter(o, cp, &shaz, 1, dhaz);
+    busy[best.engine] = least;
+    put_inst(o->e, best, &dst, &src, NULL);
 }
 
 static uint32_t unit_of(const Panel *p) { return p->part == PANEL_ALL ? UNIT_BATCH : p->part < COLS_FREE ? UNIT_ROWS : UNIT_COLS; }
-
-static uint32_t panel_copy(const BlockOp *o, const Panel *p, const Tile *t) { return t->unit[unit_of(p)] % o->b->panel_copies; }
 
 // What is loaded of a panel: all of the batch, or the chunk's rows or columns.
 static Side panel_part(const Panel *p, const Tile *t, int64_t *offset) {
@@ -93,95 +78,42 @@ static int64_t panel_pitch(const BlockOp *o, const Panel *p) { // columns of a t
     return p->part == ROWS_FREE ? min64(p->at.free_size, o->b->chunk) : p->part == COLS_FREE ? min64(p->at.free_size, o->b->width) : p->at.free_size;
 }
 
-static void load_lying(BlockOp *o, Panel *p, int dtype, const Tile *tile) { // k on the partitions
-    uint32_t copy = panel_copy(o, p, tile);
-    BufId buf = o->e->l->refs.at[o->s->ins + p->in];
-    size_t size = dtype_bytes(dtype);
-    int64_t offset;
-    Side part = panel_part(p, tile, &offset);
-    int64_t full = part.k_size / PARTS, rest = part.k_size % PARTS, pitch = panel_pitch(o, p);
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
-    uint64_t from = emit_addr(o->e, buf) + (uint64_t)offset * size;
-    uint32_t to = p->sbuf + copy * p->bytes;
-    in.n[2] = (uint32_t)part.free_size, in.d[1] = (int32_t)pitch, in.d[2] = 1;
-    in.s[0] = (int32_t)p->at.k_stride, in.s[1] = (int32_t)(p->at.k_stride * PARTS), in.s[2] = (int32_t)p->at.free_stride;
-    Haz *writes[] = {&p->haz[copy]};
-    if (full) {
-        in.src = from, in.dst = addr_sbuf(0, to);
-        in.n[0] = PARTS, in.n[1] = (uint32_t)full;
-        emit_inst(o->e, in, NULL, 0, writes, 1);
-    }
-    if (rest) {
-        in.src = from + (uint64_t)(full * PARTS * p->at.k_stride) * size;
-        in.dst = addr_sbuf(0, (uint32_t)(to + (uint64_t)(full * pitch) * size));
-        in.n[0] = (uint32_t)rest, in.n[1] = 1;
-        emit_inst(o->e, in, NULL, 0, writes, 1);
-    }
+// Columns [free, free + cols) of a tile of k, of which there are `rows`.
+static View panel_view(const BlockOp *o, const Panel *p, const Tile *t, int64_t tile, int64_t rows, int64_t free, int64_t cols) {
+    Mem copy = ring_at(&p->copies, t->unit[unit_of(p)] % o->b->panel_copies);
+    return VIEW(mem_off(copy, (tile * panel_pitch(o, p) + free) * (int64_t)dtype_bytes(p->dtype)), p->dtype, {rows}, {cols, 1});
 }
-
-// Element [k tile][free] of a panel.
-static uint64_t panel_at(const BlockOp *o, const Panel *p, int dtype, const Tile *t, int64_t tile, int64_t free) {
-    return addr_sbuf(0, (uint32_t)(p->sbuf + panel_copy(o, p, t) * p->bytes + (uint64_t)(tile * panel_pitch(o, p) + free) * dtype_bytes(dtype)));
-}
-
-static Haz *panel_haz(const BlockOp *o, Panel *p, const Tile *t) { return &p->haz[panel_copy(o, p, t)]; }
 
 // A panel of up to 128 k that lies as [free][k]: rows come as they lie, and the array turns them tile by tile.
-static void load_turned(BlockOp *o, Panel *p, int dtype, const Tile *tile) {
-    Block *b = o->b;
-    size_t size = dtype_bytes(dtype);
-    uint32_t k = (uint32_t)p->at.k_size, stage = o->stages++ % 2, at = b->stage_sbuf + stage * b->stage_bytes;
-    int64_t offset;
-    Side part = panel_part(p, tile, &offset);
-    int64_t rows = part.free_size, full = rows / PARTS, rest = rows % PARTS;
-    Haz *shaz = &b->stage_haz[stage];
-    IsaInst in = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_IN, .stype = (uint8_t)dtype};
-    in.src = emit_addr(o->e, o->e->l->refs.at[o->s->ins + p->in]) + (uint64_t)offset * size;
-    in.dst = addr_sbuf(0, at);
-    in.n[0] = PARTS, in.n[1] = (uint32_t)full, in.n[2] = k, in.d[1] = (int32_t)k, in.d[2] = in.s[2] = 1;
-    in.s[0] = (int32_t)p->at.free_stride, in.s[1] = (int32_t)(p->at.free_stride * PARTS);
-    if (full)
-        emit_inst(o->e, in, NULL, 0, &shaz, 1);
-    in.src += (uint64_t)(full * PARTS * p->at.free_stride) * size, in.dst += (uint64_t)full * k * size;
-    in.n[0] = (uint32_t)rest, in.n[1] = 1;
-    if (rest)
-        emit_inst(o->e, in, NULL, 0, &shaz, 1);
-    uint32_t per = BANK_BYTES / (uint32_t)(PARTS * size), tiles = blocks_of(rows);
-    for (uint32_t t0 = 0; t0 < tiles; t0 += per) {
-        uint32_t bank = o->turns++ % b->turn_banks;
-        Haz *bhaz = &b->turn_haz[bank];
-        uint64_t psum = addr_psum(0, (b->turn_bank + bank) * BANK_BYTES);
-        for (uint32_t t = t0; t < tiles && t < t0 + per; t++) {
-            IsaInst turn = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = (uint8_t)dtype, .stype = (uint8_t)dtype};
-            turn.src = addr_sbuf(0, (uint32_t)(at + (uint64_t)t * k * size)), turn.dst = psum + (t - t0) * PARTS * size;
-            turn.n[0] = (uint32_t)min64(PARTS, rows - (int64_t)t * PARTS), turn.n[1] = k, turn.d[1] = turn.s[1] = 1;
-            emit_inst(o->e, turn, &shaz, 1, &bhaz, 1);
-        }
-        uint32_t cols = (uint32_t)min64((int64_t)per * PARTS, rows - (int64_t)t0 * PARTS);
-        copy_out(o, psum, dtype, bhaz, panel_at(o, p, dtype, tile, 0, (int64_t)t0 * PARTS), dtype, panel_haz(o, p, tile), k,
-                 1, cols, 1, 1);
+static void load_turned(BlockOp *o, Panel *p, const Tile *t, const Side *part, uint64_t from) {
+    Mem stage = ring_next(&o->b->stages);
+    int64_t size = (int64_t)dtype_bytes(p->dtype), k = part->k_size, rows = part->free_size, per = PSUM_BANK_BYTES / size;
+    put_dma_tiles(o->e, QUEUE_IN, VIEW(stage, p->dtype, {rows}, {k, 1}), VIEW(mem_hbm(from), p->dtype, {rows, part->free_stride}, {k, 1}), k);
+    for (int64_t at = 0; at < rows; at += per) {
+        Mem bank = ring_next(&o->b->turns);
+        int64_t cols = min64(per, rows - at);
+        put_transposes(o->e, p->dtype, bank, PARTITIONS, mem_off(stage, at / PARTITIONS * k * size), k, cols, PARTITIONS, k);
+        copy_out(o, panel_view(o, p, t, 0, k, at, cols), VIEW(bank, p->dtype, {k}, {cols, 1}));
     }
 }
 
-static void load_panel(BlockOp *o, Panel *p, int dtype, const Tile *t) {
+static void load_panel(BlockOp *o, Panel *p, const Tile *t) {
     if (!t->fresh[unit_of(p)])
         return;
+    int64_t offset;
+    Side part = panel_part(p, t, &offset);
+    uint64_t from = emit_addr(o->e, o->e->l->refs.at[o->s->ins + p->in]) + (uint64_t)offset * dtype_bytes(p->dtype);
     if (p->turned)
-        load_turned(o, p, dtype, t);
-    else
-        load_lying(o, p, dtype, t);
+        load_turned(o, p, t, &part, from);
+    else // k on the partitions
+        put_dma_tiles(o->e, QUEUE_IN, panel_view(o, p, t, 0, part.k_size, 0, part.free_size),
+                      VIEW(mem_hbm(from), p->dtype, {part.k_size, part.k_stride}, {part.free_size, part.free_stride}), panel_pitch(o, p));
 }
 
 // dst[cols of weights][cols of moving] (+)= weights^T moving, over k partitions.
-static void multiply(BlockOp *o, int dtype, uint32_t k, uint64_t weights, uint32_t wcols, Haz *whaz, uint64_t moving,
-                     uint32_t mcols, Haz *mhaz, uint64_t dst, Haz *dhaz, bool accumulate) {
-    IsaInst ld = {.op = ISA_LDWEIGHTS, .engine = ENG_TENSOR, .stype = (uint8_t)dtype, .src = weights};
-    ld.n[0] = k, ld.n[1] = wcols, ld.s[1] = 1;
-    emit_inst(o->e, ld, &whaz, 1, NULL, 0);
-    IsaInst mm = {.op = ISA_MATMUL, .engine = ENG_TENSOR, .stype = (uint8_t)dtype, .src = moving, .dst = dst};
-    mm.flags = accumulate ? MATMUL_ACCUMULATE : 0;
-    mm.n[0] = k, mm.n[1] = mcols, mm.n[2] = wcols, mm.d[1] = 1, mm.s[1] = 1;
-    emit_inst(o->e, mm, &mhaz, 1, &dhaz, 1);
+static void multiply(BlockOp *o, View weights, View moving, Mem dst, bool accumulate) {
+    put_weights(o->e, weights, 0);
+    put_matmul(o->e, VIEW(dst, DT_F32, {weights.at[1].n}, {moving.at[1].n, 1}), moving, accumulate, 0);
 }
 
 // --- before ------------------------------------------------------------------------------------------
@@ -190,12 +122,12 @@ static void load_panels(BlockOp *o, const Tile *t) {
     Block *b = o->b;
     for (uint32_t i = 0; i < b->npro; i++) {
         emit_loc(o->e, b->pro[i].op);
-        load_panel(o, &b->pro[i].rhs, b->pro[i].dtype, t);
-        load_panel(o, &b->pro[i].lhs, b->pro[i].dtype, t);
+        load_panel(o, &b->pro[i].rhs, t);
+        load_panel(o, &b->pro[i].lhs, t);
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         emit_loc(o->e, b->epi[i].op);
-        load_panel(o, &b->epi[i].rhs, b->epi[i].dtype, t);
+        load_panel(o, &b->epi[i].rhs, t);
     }
 }
 
@@ -219,217 +151,198 @@ void block_make(BlockOp *o, uint32_t operand) {
         if (d->index != operand)
             continue;
         emit_loc(o->e, d->op);
-        Haz *haz = &input_node(o, d->index)->haz[copy];
-        for (int64_t c = 0; c < t->n; c += BANK_COLS)
-            for (int64_t k = 0; k < d->lhs.at.k_size; k += PARTS)
-                multiply(o, d->dtype, (uint32_t)min64(PARTS, d->lhs.at.k_size - k),
-                         panel_at(o, &d->lhs, d->dtype, t, k / PARTS, t->row - t->row0), t->m, panel_haz(o, &d->lhs, t),
-                         panel_at(o, &d->rhs, d->dtype, t, k / PARTS, column_in(&d->rhs, t) + c), (uint32_t)min64(BANK_COLS, t->n - c),
-                         panel_haz(o, &d->rhs, t),
-                         addr_psum(0, (d->bank + copy * o->r->pro_bytes / BANK_BYTES) * BANK_BYTES + (uint32_t)c * 4), haz, k > 0);
+        Mem bank = {addr_psum(0, d->bank * PSUM_BANK_BYTES + copy * o->r->pro_bytes), &input_node(o, d->index)->haz[copy]};
+        for (int64_t c = 0; c < t->n; c += PSUM_BANK_COLS)
+            for (int64_t k = 0; k < d->lhs.at.k_size; k += PARTITIONS) {
+                int64_t rows = min64(PARTITIONS, d->lhs.at.k_size - k);
+                multiply(o, panel_view(o, &d->lhs, t, k / PARTITIONS, rows, t->row - t->row0, t->m),
+                         panel_view(o, &d->rhs, t, k / PARTITIONS, rows, column_in(&d->rhs, t) + c, min64(PSUM_BANK_COLS, t->n - c)), mem_off(bank, c * 4), k > 0);
+            }
     }
 }
 
 // --- behind ------------------------------------------------------------------------------------------
 
 // Where the program left result `index` of the tile.
-static uint64_t value_at(BlockOp *o, const Tile *t, uint32_t index, Haz **haz) {
+static Mem value_at(BlockOp *o, const Tile *t, uint32_t index) {
     const Hlo *h = o->e->l->h;
-    const HloRegion *region = hlo_op_region(h, hlo_at(h, o->s->op), 0);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    const HloOp *ret = region_return(h, hlo_op_region(h, hlo_at(h, o->s->op), 0));
     uint32_t node = o->r->e->row_node[hlo_operand(h, ret, index)], set = o->r->set;
     o->r->set = t->set;
-    uint64_t at = rows_place(o->r, node);
-    *haz = rows_haz(o->r, node);
+    Mem at = {rows_place(o->r, node), rows_haz(o->r, node)};
     o->r->set = set;
     return at;
 }
 
-// Which of the places for turned values, and of PSUM for what they are multiplied into.
-static uint32_t turned_copy(const BlockOp *o, uint32_t slot) { return slot * o->b->turn_copies + o->behind % o->b->turn_copies; }
 static uint32_t out_copy(const BlockOp *o, const Tile *t) {
-    return (o->b->by_columns ? o->behind : (uint32_t)(t->batch * blocks_of(o->b->m)) + t->index) % o->b->out_copies;
+    return (o->b->by_columns ? o->behind : (uint32_t)(t->batch * block_tiles(o->b->m)) + t->index) % o->b->out_copies;
 }
 
-static uint64_t turned_at(const BlockOp *o, uint32_t slot, uint64_t bytes) {
-    return addr_sbuf(0, (uint32_t)(o->b->turn_sbuf + turned_copy(o, slot) * o->b->turn_bytes + bytes));
+// PSUM where the products behind add up over columns, and over rows.
+static Mem out_bank(const BlockOp *o, const Tile *t, BlockDot *d) {
+    uint32_t copy = d->over_rows ? 0 : out_copy(o, t);
+    return (Mem){addr_psum(0, (d->bank + copy) * PSUM_BANK_BYTES), &d->bank_haz[copy]};
+}
+
+static Mem turned_at(const BlockOp *o, uint32_t slot) {
+    return ring_at(&o->b->turned, slot * o->b->turn_copies + o->behind % o->b->turn_copies);
 }
 
 // The tile's value with columns on the partitions: [column tile][row].
 static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
-    Block *b = o->b;
-    size_t size = dtype_bytes(d->dtype);
-    Haz *from, *to = &b->turned_haz[turned_copy(o, slot)];
-    uint64_t at = value_at(o, t, d->index, &from);
-    uint32_t per = BANK_BYTES / (uint32_t)(PARTS * size), n = blocks_of(t->n);
-    for (uint32_t k0 = 0; k0 < n; k0 += per) {
-        uint32_t bank = o->turns++ % b->turn_banks, count = n - k0 < per ? n - k0 : per;
-        Haz *bhaz = &b->turn_haz[bank];
-        uint64_t psum = addr_psum(0, (b->turn_bank + bank) * BANK_BYTES);
-        for (uint32_t k = k0; k < k0 + count; k++) {
-            IsaInst in = {.op = ISA_TRANSPOSE, .engine = ENG_TENSOR, .dtype = d->dtype, .stype = d->dtype};
-            in.src = at + k * PARTS * size, in.dst = psum + (k - k0) * PARTS * size;
-            in.n[0] = t->m, in.n[1] = (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS), in.d[1] = in.s[1] = 1;
-            emit_inst(o->e, in, &from, 1, &bhaz, 1);
+    Mem from = value_at(o, t, d->index), to = turned_at(o, slot);
+    int64_t tile = PARTITIONS * (int64_t)dtype_bytes(d->dtype), per = PSUM_BANK_BYTES / tile, n = block_tiles(t->n), rest = t->n % PARTITIONS;
+    for (int64_t k0 = 0; k0 < n; k0 += per) {
+        int64_t count = min64(per, n - k0), full = min64(count, t->n / PARTITIONS - k0);
+        Mem bank = ring_next(&o->b->turns), at = mem_off(to, k0 * tile);
+        for (int64_t k = 0; k < count; k++) {
+            int64_t cols = k < full ? PARTITIONS : rest;
+            put_transpose(o->e, VIEW(mem_off(bank, k * tile), d->dtype, {cols}, {t->m, 1}), VIEW(mem_off(from, (k0 + k) * tile), d->dtype, {t->m}, {cols, 1}));
         }
-        uint32_t full = (uint32_t)min64(count, t->n / PARTS - k0), rest = (uint32_t)(t->n % PARTS);
-        uint64_t sbuf = turned_at(o, slot, k0 * PARTS * size);
-        bool whole = t->m == PARTS; // then tiles follow each other
-        if (full)
-            copy_out(o, psum, d->dtype, bhaz, sbuf, d->dtype, to, PARTS, whole ? 1 : full, whole ? full * PARTS : t->m, PARTS, PARTS);
+        if (full && t->m == PARTITIONS) // tiles follow each other
+            copy_out(o, VIEW(at, d->dtype, {PARTITIONS}, {full * PARTITIONS, 1}), VIEW(bank, d->dtype, {PARTITIONS}, {full * PARTITIONS, 1}));
+        else if (full)
+            copy_out(o, VIEW(at, d->dtype, {PARTITIONS}, {full, PARTITIONS}, {t->m, 1}), VIEW(bank, d->dtype, {PARTITIONS}, {full, PARTITIONS}, {t->m, 1}));
         if (full < count)
-            copy_out(o, psum + full * PARTS * size, d->dtype, bhaz, sbuf + full * PARTS * size, d->dtype, to, rest, 1, t->m,
-                     PARTS, PARTS);
+            copy_out(o, VIEW(mem_off(at, full * tile), d->dtype, {rest}, {t->m, 1}), VIEW(mem_off(bank, full * tile), d->dtype, {rest}, {t->m, 1}));
     }
 }
 
-static int64_t gathered_rows(const Block *b, const BlockDot *d) { return d->over_rows ? b->width : b->by_columns ? PARTS : b->chunk; }
-
-static uint32_t gather_copy(const BlockOp *o, const BlockDot *d, const Tile *t) {
-    return (d->over_rows ? t->unit[o->b->by_columns ? UNIT_COLS : UNIT_BATCH] : o->b->by_columns ? t->index : t->unit[UNIT_ROWS]) % 2;
-}
-
-static uint64_t gather_at(const BlockOp *o, const BlockDot *d, const Tile *t, uint64_t elems) {
-    return addr_sbuf(0, (uint32_t)(d->out_sbuf + gather_copy(o, d, t) * d->out_bytes + elems * dtype_bytes(d->otype)));
+static Mem gather_at(const BlockOp *o, const BlockDot *d, const Tile *t, int64_t elems) {
+    bool columns = o->b->by_columns;
+    uint32_t turn = d->over_rows ? t->unit[columns ? UNIT_COLS : UNIT_BATCH] : columns ? t->index : t->unit[UNIT_ROWS];
+    return mem_off(ring_at(&d->outs, turn % 2), elems * (int64_t)dtype_bytes(d->otype));
 }
 
 static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) {
-    Block *b = o->b;
-    size_t size = dtype_bytes(d->dtype);
-    uint64_t dst = addr_psum(0, (d->bank + out_copy(o, t)) * BANK_BYTES);
-    Haz *ohaz = panel_haz(o, &d->rhs, t), *thaz = &b->turned_haz[turned_copy(o, slot)], *bhaz = &d->bank_haz[out_copy(o, t)];
-    for (uint32_t k = 0; k < blocks_of(t->n); k++) {
-        uint32_t rows = (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS);
-        int64_t tile = column_in(&d->rhs, t) / PARTS + k;
-        bool more = k > 0 || (!b->by_columns && !t->first);
-        for (int64_t c = 0; c < d->d && d->turned; c += PARTS)
-            multiply(o, d->dtype, rows, panel_at(o, &d->rhs, d->dtype, t, tile, c), (uint32_t)min64(PARTS, d->d - c), ohaz,
-                     turned_at(o, slot, k * PARTS * size), t->m, thaz, dst + (uint64_t)c * 4, bhaz, more);
+    int64_t tile = PARTITIONS * (int64_t)dtype_bytes(d->dtype);
+    Mem dst = out_bank(o, t, d);
+    for (int64_t k = 0; k < block_tiles(t->n); k++) {
+        int64_t rows = min64(PARTITIONS, t->n - k * PARTITIONS), at = column_in(&d->rhs, t) / PARTITIONS + k;
+        bool more = k > 0 || (!o->b->by_columns && !t->first);
+        View value = VIEW(mem_off(turned_at(o, slot), k * tile), d->dtype, {rows}, {t->m, 1});
+        for (int64_t c = 0; c < d->d && d->turned; c += PARTITIONS)
+            multiply(o, panel_view(o, &d->rhs, t, at, rows, c, min64(PARTITIONS, d->d - c)), value, mem_off(dst, c * 4), more);
         if (!d->turned)
-            multiply(o, d->dtype, rows, turned_at(o, slot, k * PARTS * size), t->m, thaz, panel_at(o, &d->rhs, d->dtype, t, tile, 0),
-                     (uint32_t)d->d, ohaz, dst, bhaz, more);
+            multiply(o, value, panel_view(o, &d->rhs, t, at, rows, 0, d->d), dst, more);
     }
 }
 
 // One tile of a result over columns: PSUM times the number per row, or plus what its earlier columns gave.
-static void take_tile(BlockOp *o, const Tile *t, BlockDot *d, uint64_t dst, int dtype, Haz *haz, uint64_t sum, uint64_t psum, uint32_t parts, uint32_t n) {
-    Haz *bhaz = &d->bank_haz[out_copy(o, t)], *reads[2] = {bhaz};
+static void take_tile(BlockOp *o, const BlockDot *d, View dst, View psum, const View *sum) {
     if (!d->scale && !sum) {
-        copy_out(o, psum, DT_F32, bhaz, dst, dtype, haz, parts, 1, n, 1, 1);
+        copy_out(o, dst, psum);
         return;
     }
-    IsaInst in = {.op = sum ? ISA_TENSOR_TENSOR : ISA_TENSOR_SCALAR, .engine = ENG_VECTOR, .src = psum, .stype = DT_F32, .dst = dst,
-                  .dtype = (uint8_t)dtype, .op0 = sum ? ALU_ADD : ALU_MUL};
-    in.n[0] = parts, in.n[1] = n, in.s[1] = in.d[1] = 1;
     if (sum) {
-        in.src1 = sum, in.ttype = DT_F32, in.t[1] = 1, reads[1] = &d->sum_haz[in_part(o->b, t->index)];
-    } else {
-        Arg c = rows_arg(o->r, d->scale - 1, false), inverse = rows_beside(o->r, &c, 1);
-        in.a = inverse.addr, in.atype = inverse.dtype, reads[1] = c.haz;
+        rows_put(o->r, isa_tensor_tensor(ENG_VECTOR, dst, psum, ALU_ADD, *sum), (Haz *[]){psum.mem.haz, sum->mem.haz}, 2, dst.mem.haz);
+        return;
     }
-    rows_put(o->r, in, reads, 2, haz);
+    Arg c = rows_arg(o->r, d->scale - 1, false), inverse = rows_beside(o->r, &c, 1);
+    IsaInst in = isa_tensor_scalar(ENG_VECTOR, dst, psum, ALU_MUL, (IsaScalar){inverse.addr, inverse.dtype}, 0, isa_none());
+    rows_put(o->r, in, (Haz *[]){psum.mem.haz, c.haz}, 2, dst.mem.haz);
 }
 
 static void take_columns(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
-    uint64_t psum = addr_psum(0, (d->bank + out_copy(o, t)) * BANK_BYTES);
     bool out = !b->by_columns || t->last;
-    int64_t tile = b->by_columns ? 0 : (t->row - t->row0) / PARTS;
+    int64_t tile = b->by_columns ? 0 : (t->row - t->row0) / PARTITIONS;
     uint32_t index = in_part(b, t->index);
-    Haz *haz = out ? &d->out_haz[gather_copy(o, d, t)] : &d->sum_haz[index];
-    for (int64_t c = 0; c < d->d; c += d->turned ? PARTS : d->d) {
-        uint32_t parts = d->turned ? (uint32_t)min64(PARTS, d->d - c) : t->m, n = d->turned ? t->m : (uint32_t)d->d;
-        uint64_t sum = addr_sbuf(0, d->sum_sbuf + (uint32_t)(d->turned ? c / PARTS * b->part + index * PARTS : index * d->d) * 4);
-        uint64_t to = gather_at(o, d, t, (uint64_t)(d->turned ? c / PARTS * gathered_rows(b, d) + tile * PARTS : tile * d->d));
-        take_tile(o, t, d, out ? to : sum, out ? d->otype : DT_F32, haz, b->by_columns && !t->first ? sum : 0, psum + (uint64_t)c * 4, parts, n);
+    for (int64_t c = 0; c < d->d; c += d->turned ? PARTITIONS : d->d) {
+        int64_t parts = d->turned ? min64(PARTITIONS, d->d - c) : t->m, n = d->turned ? t->m : d->d;
+        View psum = VIEW(mem_off(out_bank(o, t, d), c * 4), DT_F32, {parts}, {n, 1}), sum = psum, dst;
+        if (b->by_columns)
+            sum.mem = mem_off(ring_way(&d->sums, 0, index), (d->turned ? c / PARTITIONS * b->part + index * PARTITIONS : index * d->d) * 4);
+        dst = VIEW(gather_at(o, d, t, d->turned ? c / PARTITIONS * block_gathered(b, d) + tile * PARTITIONS : tile * d->d), d->otype, {parts}, {n, 1});
+        take_tile(o, d, out ? dst : sum, psum, b->by_columns && !t->first ? &sum : NULL);
     }
 }
 
 // The first tile of rows for which a tile of columns counts.
 static uint32_t first_tile(const Block *b, int64_t k) {
     uint32_t t = 0;
-    while (b->masked.widths && b->masked.widths[t] <= k * PARTS)
+    while (b->masked.widths && b->masked.widths[t] <= k * PARTITIONS)
         t++;
     return t;
 }
 
 // Where rows f… of a result with the columns last gather.
-static uint32_t turned_bank(const Block *b, const BlockDot *d, int64_t f) {
-    return d->bank + (uint32_t)(f / PARTS) * (uint32_t)((b->width + BANK_COLS - 1) / BANK_COLS);
+static Mem turned_bank(const Block *b, BlockDot *d, int64_t f) {
+    return (Mem){addr_psum(0, (d->bank + (uint32_t)(f / PARTITIONS * ceil_div(b->width, PSUM_BANK_COLS))) * PSUM_BANK_BYTES), &d->bank_haz[0]};
 }
 
 static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
-    size_t size = dtype_bytes(d->dtype);
-    Haz *vhaz, *ohaz = panel_haz(o, &d->rhs, t), *bhaz = &d->bank_haz[0];
-    uint64_t value = value_at(o, t, d->index, &vhaz), other = panel_at(o, &d->rhs, d->dtype, t, (t->row - t->row0) / PARTS, 0);
-    if (d->turned) {
-        for (int64_t f = 0; f < d->d; f += PARTS)
-            for (int64_t c = 0; c < t->cols; c += BANK_COLS)
-                multiply(o, d->dtype, t->m, other + (uint64_t)f * size, (uint32_t)min64(PARTS, d->d - f), ohaz,
-                         value + (uint64_t)c * size, (uint32_t)min64(BANK_COLS, t->cols - c), vhaz,
-                         addr_psum(0, turned_bank(b, d, f) * BANK_BYTES + (uint32_t)c * 4), bhaz, t->row > 0);
-        return;
-    }
-    uint32_t each = BANK_COLS / (uint32_t)d->d;
-    for (uint32_t k = 0; k < blocks_of(t->n); k++)
-        multiply(o, d->dtype, t->m, value + k * PARTS * size, (uint32_t)min64(PARTS, t->n - (int64_t)k * PARTS), vhaz, other, (uint32_t)d->d,
-                 ohaz, addr_psum(0, (d->bank + k / each) * BANK_BYTES + k % each * (uint32_t)d->d * 4), bhaz,
-                 t->index > first_tile(b, t->c0 / PARTS + k));
+    int64_t size = (int64_t)dtype_bytes(d->dtype), at = (t->row - t->row0) / PARTITIONS, each = PSUM_BANK_COLS / d->d;
+    Mem value = value_at(o, t, d->index);
+    for (int64_t f = 0; f < d->d && d->turned; f += PARTITIONS)
+        for (int64_t c = 0; c < t->cols; c += PSUM_BANK_COLS)
+            multiply(o, panel_view(o, &d->rhs, t, at, t->m, f, min64(PARTITIONS, d->d - f)),
+                     VIEW(mem_off(value, c * size), d->dtype, {t->m}, {min64(PSUM_BANK_COLS, t->cols - c), 1}), mem_off(turned_bank(b, d, f), c * 4), t->row > 0);
+    for (int64_t k = 0; k < block_tiles(t->n) && !d->turned; k++)
+        multiply(o, VIEW(mem_off(value, k * PARTITIONS * size), d->dtype, {t->m}, {min64(PARTITIONS, t->n - k * PARTITIONS), 1}),
+                 panel_view(o, &d->rhs, t, at, t->m, 0, d->d), mem_off(out_bank(o, t, d), k / each * PSUM_BANK_BYTES + k % each * d->d * 4),
+                 t->index > first_tile(b, t->c0 / PARTITIONS + k));
 }
 
 // Sums over rows of a chunk of columns lie in banks, and in SBUF one behind the other.
 typedef struct SumRun {
-    uint64_t psum;
-    uint32_t elem, parts, n; // first element of a partition in SBUF
+    View psum;
+    int64_t elem; // the first of a partition in SBUF
 } SumRun;
 
 #define SUM_RUNS 16
 
-static uint32_t sum_runs(const Block *b, const BlockDot *d, int64_t cols, SumRun *out) {
-    uint32_t n = 0, wide = (uint32_t)d->d, each = BANK_COLS / wide, tiles = blocks_of(cols);
-    for (int64_t f = 0; f < d->d && d->turned; f += PARTS)
-        out[n++] = (SumRun){addr_psum(0, turned_bank(b, d, f) * BANK_BYTES), (uint32_t)(f / PARTS * b->width), (uint32_t)min64(PARTS, d->d - f), (uint32_t)cols};
-    for (uint32_t k = 0; k < tiles && !d->turned; k += each) {
-        uint32_t count = tiles - k < each ? tiles - k : each, full = (uint32_t)min64(count, cols / PARTS - k), bank = (d->bank + k / each) * BANK_BYTES;
+static uint32_t sum_runs(const Block *b, BlockDot *d, int64_t cols, SumRun *out) {
+    uint32_t n = 0;
+    int64_t wide = d->d, each = PSUM_BANK_COLS / wide, tiles = block_tiles(cols);
+    for (int64_t f = 0; f < wide && d->turned; f += PARTITIONS)
+        out[n++] = (SumRun){VIEW(turned_bank(b, d, f), DT_F32, {min64(PARTITIONS, wide - f)}, {cols, 1}), f / PARTITIONS * b->width};
+    for (int64_t k = 0; k < tiles && !d->turned; k += each) {
+        int64_t count = min64(each, tiles - k), full = min64(count, cols / PARTITIONS - k);
+        Mem bank = {addr_psum(0, (d->bank + (uint32_t)(k / each)) * PSUM_BANK_BYTES), &d->bank_haz[0]};
         if (full)
-            out[n++] = (SumRun){addr_psum(0, bank), k * wide, PARTS, full * wide};
+            out[n++] = (SumRun){VIEW(bank, DT_F32, {PARTITIONS}, {full * wide, 1}), k * wide};
         if (full < count)
-            out[n++] = (SumRun){addr_psum(0, bank + full * wide * 4), (k + full) * wide, (uint32_t)(cols % PARTS), wide};
+            out[n++] = (SumRun){VIEW(mem_off(bank, full * wide * 4), DT_F32, {cols % PARTITIONS}, {wide, 1}), (k + full) * wide};
     }
     assert(n <= SUM_RUNS);
     return n;
+}
+
+static View with_mem(View v, Mem mem, int dtype) {
+    v.mem = mem, v.dtype = (uint8_t)dtype;
+    return v;
 }
 
 static void take_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     SumRun run[SUM_RUNS];
     uint32_t n = sum_runs(o->b, d, t->cols, run);
     for (uint32_t i = 0; i < n; i++)
-        copy_out(o, run[i].psum, DT_F32, &d->bank_haz[0], gather_at(o, d, t, run[i].elem), d->otype, &d->out_haz[gather_copy(o, d, t)], run[i].parts, 1,
-                 run[i].n, 1, 1);
+        copy_out(o, with_mem(run[i].psum, gather_at(o, d, t, run[i].elem), d->otype), run[i].psum);
 }
 
 // Sums of so many columns, over the rows of parts so far, go to HBM, or come back: terms add up in the order they would without parts.
 static void hold_sums(BlockOp *o, BlockDot *d, int64_t c0, int64_t cols, bool back) {
     const Block *b = o->b;
-    uint32_t chunk = (uint32_t)(c0 / b->width), at = d->hold_sbuf + back * d->hold_bytes;
-    uint64_t chunks = (uint64_t)((b->n + b->width - 1) / b->width);
-    uint64_t hbm = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->hold]) + ((uint64_t)o->e->part * chunks + chunk) * PARTS * d->hold_bytes;
-    Haz *haz = &d->hold_haz[back], *held = &d->held_haz[chunk];
+    int64_t chunk = c0 / b->width, chunks = ceil_div(b->n, b->width), pitch = d->hold_bytes / 4;
+    uint64_t hbm = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->hold]) + (uint64_t)((o->e->part * chunks + chunk) * PARTITIONS * d->hold_bytes);
+    Haz *held = &d->held_haz[chunk];
     SumRun run[SUM_RUNS];
-    assert(d->over_rows && d->hold_bytes && o->e->part < 2);
+    assert(d->over_rows);
+    assert(d->hold_bytes);
+    assert(o->e->part < 2);
     emit_loc(o->e, d->op);
     uint32_t n = sum_runs(b, d, cols, run);
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t sbuf = addr_sbuf(0, at + run[i].elem * 4), far = hbm + run[i].elem * 4;
-        IsaInst dma = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = back ? QUEUE_IN : QUEUE_OUT, .stype = DT_F32, .src = back ? far : sbuf, .dst = back ? sbuf : far};
-        dma.n[0] = run[i].parts, dma.n[1] = 1, dma.n[2] = run[i].n, dma.s[2] = dma.d[2] = 1;
-        *(back ? &dma.s[0] : &dma.d[0]) = (int32_t)(d->hold_bytes / 4);
+        View psum = run[i].psum, sbuf = with_mem(psum, mem_off(ring_at(&d->holds, back), run[i].elem * 4), DT_F32);
+        View far = VIEW(mem_hbm(hbm + (uint64_t)run[i].elem * 4), DT_F32, {psum.at[0].n, pitch}, {psum.at[1].n, 1});
         if (!back)
-            copy_out(o, run[i].psum, DT_F32, &d->bank_haz[0], sbuf, DT_F32, haz, run[i].parts, 1, run[i].n, 1, 1);
-        emit_inst(o->e, dma, (Haz *[]){back ? held : haz}, 1, (Haz *[]){back ? haz : held}, 1);
+            copy_out(o, sbuf, psum);
+        emit_inst(o->e, isa_dma(ENG_SYNC, back ? QUEUE_IN : QUEUE_OUT, back ? sbuf : far, back ? far : sbuf), (Haz *[]){back ? held : sbuf.mem.haz}, 1,
+                  (Haz *[]){back ? sbuf.mem.haz : held}, 1);
         if (back)
-            copy_out(o, sbuf, DT_F32, haz, run[i].psum, DT_F32, &d->bank_haz[0], run[i].parts, 1, run[i].n, 1, 1);
+            copy_out(o, psum, sbuf);
     }
 }
 
@@ -444,35 +357,17 @@ static void hold_all(BlockOp *o, int64_t c0, int64_t cols, bool back) {
 static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
     bool tile = !d->over_rows && b->by_columns;
-    int64_t row0 = d->over_rows ? t->c0 : tile ? t->row : t->row0;
-    int64_t rows = d->over_rows ? t->cols : tile ? t->m : t->rows, full = rows / PARTS, rest = rows % PARTS;
-    size_t size = dtype_bytes(d->otype);
-    IsaInst out = {.op = ISA_DMA, .engine = ENG_SYNC, .queue = QUEUE_OUT, .stype = d->otype};
-    int64_t pitch = d->lies.free_stride; // of the result's rows, which are d's where it is turned
-    uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) +
-                  (uint64_t)(side_batch_offset(&d->lies, t->batch) + row0 * (d->turned ? 1 : pitch)) * size;
-    Haz *haz = &d->out_haz[gather_copy(o, d, t)];
-    out.d[2] = out.s[2] = 1;
-    for (int64_t f = 0; f < d->d && d->turned; f += PARTS) {
-        out.dst = to + (uint64_t)(f * pitch) * size;
-        out.src = gather_at(o, d, t, (uint64_t)(f / PARTS * gathered_rows(b, d)));
-        out.n[0] = (uint32_t)min64(PARTS, d->d - f), out.n[1] = 1, out.n[2] = (uint32_t)rows, out.d[0] = (int32_t)pitch;
-        emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
+    int64_t row0 = d->over_rows ? t->c0 : tile ? t->row : t->row0, rows = d->over_rows ? t->cols : tile ? t->m : t->rows;
+    int64_t pitch = d->lies.free_stride, size = (int64_t)dtype_bytes(d->otype); // pitch: of the result's rows, which are d's where it is turned
+    int64_t off = side_batch_offset(&d->lies, t->batch) + row0 * (d->turned ? 1 : pitch);
+    Mem to = mem_hbm(emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) + (uint64_t)(off * size));
+    for (int64_t f = 0; f < d->d && d->turned; f += PARTITIONS) {
+        int64_t parts = min64(PARTITIONS, d->d - f);
+        put_dma(o->e, QUEUE_OUT, VIEW(mem_off(to, f * pitch * size), d->otype, {parts, pitch}, {rows, 1}),
+                VIEW(gather_at(o, d, t, f / PARTITIONS * block_gathered(b, d)), d->otype, {parts}, {rows, 1}));
     }
-    if (d->turned)
-        return;
-    out.d[0] = (int32_t)pitch, out.d[1] = (int32_t)(PARTS * pitch), out.s[1] = (int32_t)d->d;
-    out.n[2] = (uint32_t)d->d;
-    if (full) {
-        out.dst = to, out.src = gather_at(o, d, t, 0);
-        out.n[0] = PARTS, out.n[1] = (uint32_t)full;
-        emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
-    }
-    if (rest) {
-        out.dst = to + (uint64_t)(full * PARTS * pitch) * size, out.src = gather_at(o, d, t, (uint64_t)(full * d->d));
-        out.n[0] = (uint32_t)rest, out.n[1] = 1, out.d[1] = out.s[1] = 0;
-        emit_inst(o->e, out, (Haz *[]){haz}, 1, NULL, 0);
-    }
+    if (!d->turned)
+        put_dma_tiles(o->e, QUEUE_OUT, VIEW(to, d->otype, {rows, pitch}, {d->d, 1}), VIEW(gather_at(o, d, t, 0), d->otype, {rows}, {d->d, 1}), d->d);
 }
 
 // A result that is complete with the tile, or with this chunk of it, leaves PSUM.
@@ -510,52 +405,47 @@ static void behind(BlockOp *o, const Tile *t, bool takes) {
 
 // --- the step ----------------------------------------------------------------------------------------
 
-static void area(BlockOp *o, Haz *haz, uint32_t copies, uint32_t at, uint32_t bytes, bool out) {
-    for (uint32_t i = 0; i < copies && bytes; i++)
-        emit_area(o->e, &haz[i], at + i * bytes, bytes, out);
+// In the order in which block.c counts them.
+static void take_rings(BlockOp *o) {
+    Block *b = o->b;
+    Area *a = &o->area;
+    *a = area_make(o->e, 0, b->rows_at);
+    area_ring(a, &b->stages, b->stage_bytes ? 2 : 0, b->stage_bytes);
+    for (uint32_t i = 0; i < b->npro; i++) {
+        area_ring(a, &b->pro[i].lhs.copies, b->panel_copies, b->pro[i].lhs.bytes);
+        area_ring(a, &b->pro[i].rhs.copies, b->panel_copies, b->pro[i].rhs.bytes);
+    }
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        BlockDot *d = &b->epi[i];
+        area_ring(a, &d->rhs.copies, b->panel_copies, d->rhs.bytes);
+        area_ring(a, &d->outs, 2, d->out_bytes);
+        area_ring(a, &d->sums, d->sum_bytes > 0, d->sum_bytes);
+        if (d->sum_bytes) // turned ones are not told apart by address
+            area_ways(a, &d->sums, block_tiles(b->part), d->turned ? 0 : (uint32_t)d->d * 4);
+        area_ring(a, &d->holds, d->hold_bytes ? 2 : 0, d->hold_bytes);
+        d->held_haz = ARENA_NEWN(o->e->c->scratch, Haz, (size_t)ceil_div(b->n, b->width));
+    }
+    area_ring(a, &b->turned, b->turn_slots * b->turn_copies, b->turn_bytes);
+    b->turns = ring_of_banks(o->e, b->turn_bank, b->turn_banks);
+    b->turns.haz = ARENA_NEWN(o->e->c->scratch, Haz, b->turn_banks);
 }
 
+// Banks that a product fills together have one hazard; what other steps still do with them comes in, and goes out again.
 static void banks(BlockOp *o, Haz *haz, uint32_t first, uint32_t n, bool out) {
     for (uint32_t i = first; i < first + n; i++)
         emit_merge(o->e, out ? &o->e->bank_haz[i] : haz, out ? haz : &o->e->bank_haz[i]);
 }
 
-static void share_behind(BlockOp *o, BlockDot *d, bool out) {
+static void share_banks(BlockOp *o, bool out) {
     Block *b = o->b;
-    area(o, d->rhs.haz, b->panel_copies, d->rhs.sbuf, d->rhs.bytes, out);
-    area(o, d->out_haz, 2, d->out_sbuf, d->out_bytes, out);
-    for (uint32_t k = 0; k < (d->over_rows ? 1 : b->out_copies); k++)
-        banks(o, &d->bank_haz[k], d->bank + k * d->banks, d->banks, out);
-    uint32_t tiles = d->sum_bytes ? blocks_of(b->part) : 0;
-    area(o, d->hold_haz, 2, d->hold_sbuf, d->hold_bytes, out);
-    if (tiles && !out)
-        d->sum_haz = ARENA_NEWN(o->e->c->scratch, Haz, tiles);
-    if (d->hold_bytes && !out)
-        d->held_haz = ARENA_NEWN(o->e->c->scratch, Haz, (size_t)((b->n + b->width - 1) / b->width));
-    for (uint32_t k = 0; k < tiles; k++) // turned ones are not told apart by address
-        emit_area(o->e, &d->sum_haz[k], d->turned ? d->sum_sbuf : d->sum_sbuf + k * (uint32_t)d->d * 4, d->turned ? d->sum_bytes : (uint32_t)d->d * 4, out);
-}
-
-// What other steps still do with the memories comes in, and goes out again.
-static void share(BlockOp *o, bool out) {
-    Block *b = o->b;
-    uint32_t turned = 0;
-    for (uint32_t i = 0; i < b->npro; i++) {
-        BlockDot *d = &b->pro[i];
-        area(o, d->lhs.haz, b->panel_copies, d->lhs.sbuf, d->lhs.bytes, out);
-        area(o, d->rhs.haz, b->panel_copies, d->rhs.sbuf, d->rhs.bytes, out);
+    for (uint32_t i = 0; i < b->npro; i++)
         for (uint32_t k = 0; k < b->pro_copies; k++)
-            banks(o, &input_node(o, d->index)->haz[k], d->bank + k * o->r->pro_bytes / BANK_BYTES, d->banks, out);
-    }
-    for (uint32_t i = 0; i < b->nepi; i++) {
-        share_behind(o, &b->epi[i], out);
-        if (!b->epi[i].over_rows && block_turned_slot(b, i) + 1 > turned)
-            turned = block_turned_slot(b, i) + 1;
-    }
-    area(o, b->turned_haz, turned * b->turn_copies, b->turn_sbuf, b->turn_bytes, out);
-    area(o, b->stage_haz, 2, b->stage_sbuf, b->stage_bytes, out);
-    for (uint32_t i = 0; (turned || b->stage_bytes) && i < b->turn_banks; i++)
-        banks(o, &b->turn_haz[i], b->turn_bank + i, 1, out);
+            banks(o, &input_node(o, b->pro[i].index)->haz[k], b->pro[i].bank + k * b->pro[i].banks, b->pro[i].banks, out);
+    for (uint32_t i = 0; i < b->nepi; i++)
+        for (uint32_t k = 0; k < (b->epi[i].over_rows ? 1 : b->out_copies); k++)
+            banks(o, &b->epi[i].bank_haz[k], b->epi[i].bank + k * b->epi[i].banks, b->epi[i].banks, out);
+    for (uint32_t i = 0; i < b->turn_banks; i++)
+        banks(o, &b->turns.haz[i], b->turn_bank + i, 1, out);
 }
 
 static int64_t width_of(const Block *b, uint32_t index) { return b->masked.widths ? b->masked.widths[index] : b->n; }
@@ -563,13 +453,13 @@ static int64_t width_of(const Block *b, uint32_t index) { return b->masked.width
 // Rows `index` of a batch and the chunk of columns from c0 on, in a pass; brings the panels it needs.
 static void take_up(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass, int64_t c0) {
     const Block *b = o->b;
-    int64_t row = index * (int64_t)PARTS, chunk = row / b->chunk, row0 = chunk * b->chunk, rows = min64(b->chunk, b->m - row0), n = width_of(b, index);
+    int64_t row = index * (int64_t)PARTITIONS, chunk = row / b->chunk, row0 = chunk * b->chunk, rows = min64(b->chunk, b->m - row0), n = width_of(b, index);
     int64_t parts = (b->m + b->part - 1) / b->part, part = batch * parts + row / b->part;
     int64_t outer = b->by_columns ? (part * (o->r->levels + 1) + pass) * b->n + c0 : batch;
     int64_t key[3] = {batch, chunk + (b->chunk < b->part ? outer : batch) * b->m, outer};
-    o->tile = (Tile){.batch = batch, .row = row, .m = (uint32_t)min64(PARTS, b->m - row), .index = index, .set = o->r->set, .c0 = c0,
+    o->tile = (Tile){.batch = batch, .row = row, .m = (uint32_t)min64(PARTITIONS, b->m - row), .index = index, .set = o->r->set, .c0 = c0,
                      .n = min64(b->width, n - c0), .cols = min64(b->width, b->n - c0), .first = c0 == 0, .last = c0 + b->width >= n,
-                     .end = row + PARTS >= b->m, .row0 = row0, .rows = rows, .chunk_last = row + PARTS >= row0 + rows};
+                     .end = row + PARTITIONS >= b->m, .row0 = row0, .rows = rows, .chunk_last = row + PARTITIONS >= row0 + rows};
     for (int i = 0; i < 3; i++) {
         o->tile.fresh[i] = key[i] > o->key[i];
         o->unit[i] += o->tile.fresh[i];
@@ -605,20 +495,20 @@ static void emit_chunk(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass,
 }
 
 static uint32_t column_set(const BlockOp *o, int64_t batch, uint32_t index) {
-    return (uint32_t)((o->b->by_columns ? in_part(o->b, index) : batch * blocks_of(o->b->m) + index) % o->r->column_sets);
+    return (uint32_t)((o->b->by_columns ? in_part(o->b, index) : batch * block_tiles(o->b->m) + index) % o->r->column_sets);
 }
 
 static void begin_pass(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass) {
-    int64_t row = index * (int64_t)PARTS;
+    int64_t row = index * (int64_t)PARTITIONS;
     o->r->column_set = column_set(o, batch, index);
     emit_task(o->e);
-    rows_pass_begin(o->r, pass, batch * o->b->m + row, (uint32_t)min64(PARTS, o->b->m - row));
+    rows_pass_begin(o->r, pass, batch * o->b->m + row, (uint32_t)min64(PARTITIONS, o->b->m - row));
 }
 
 static void end_pass(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass) {
     const Block *b = o->b;
-    int64_t row = index * (int64_t)PARTS;
-    o->r->column_set = column_set(o, batch, index), o->r->m = (uint32_t)min64(PARTS, b->m - row);
+    int64_t row = index * (int64_t)PARTITIONS;
+    o->r->column_set = column_set(o, batch, index), o->r->m = (uint32_t)min64(PARTITIONS, b->m - row);
     o->r->chunks = (uint32_t)((width_of(b, index) + b->width - 1) / b->width);
     rows_pass_end(o->r, pass);
     if (pass == o->r->levels)
@@ -628,7 +518,7 @@ static void end_pass(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass) {
 // One chunk of a pass over a tile, counted over all batches; chunks of a tile come in order.
 static void emit_step(BlockOp *o, int64_t number, uint32_t pass, int64_t c0) {
     const Block *b = o->b;
-    uint32_t tiles = blocks_of(b->m), index = (uint32_t)(number % tiles);
+    uint32_t tiles = block_tiles(b->m), index = (uint32_t)(number % tiles);
     int64_t batch = number / tiles;
     if (c0 == 0)
         begin_pass(o, batch, index, pass);
@@ -644,7 +534,7 @@ static void emit_step(BlockOp *o, int64_t number, uint32_t pass, int64_t c0) {
 // Tiles [from, to) as a pipeline: a pass over one beside the pass before it over the next.
 static void emit_rows_first(BlockOp *o, int64_t from, int64_t to) {
     const Block *b = o->b;
-    int64_t tiles = blocks_of(b->m), last = o->r->levels;
+    int64_t tiles = block_tiles(b->m), last = o->r->levels;
     for (int64_t i = from; i < to + last; i++)
         for (int64_t c0 = 0; c0 < b->n; c0 += b->width)
             for (int64_t pass = last; pass >= 0; pass--) {
@@ -657,8 +547,8 @@ static void emit_rows_first(BlockOp *o, int64_t from, int64_t to) {
 // Tiles that go through the pipeline together: those of all batches, where the panels of two are there.
 static int64_t pipeline_tiles(const BlockOp *o, int64_t all) {
     const Block *b = o->b;
-    int64_t unit = blocks_of(b->chunk < b->m ? b->chunk : b->m);
-    return b->panel_copies > 1 && blocks_of(b->m) % unit == 0 && unit > o->r->levels ? all : unit;
+    int64_t unit = block_tiles(b->chunk < b->m ? b->chunk : b->m);
+    return b->panel_copies > 1 && block_tiles(b->m) % unit == 0 && unit > o->r->levels ? all : unit;
 }
 
 // How many columns of the chunk one of the tiles has.
@@ -674,7 +564,7 @@ static void emit_columns(BlockOp *o, int64_t batch, uint32_t pass, int64_t c0, u
     const Block *b = o->b;
     bool sums = pass == o->r->levels && reach(b, from, to, c0);
     int64_t before = reach(b, 0, from, c0);
-    assert(to < blocks_of(b->m) || sums || pass < o->r->levels);
+    assert(to < block_tiles(b->m) || sums || pass < o->r->levels);
     if (sums && before)
         hold_all(o, c0, before, true);
     for (uint32_t i = from; i < to; i++) {
@@ -683,7 +573,7 @@ static void emit_columns(BlockOp *o, int64_t batch, uint32_t pass, int64_t c0, u
         o->r->column_set = column_set(o, batch, i);
         emit_chunk(o, batch, i, pass, c0);
     }
-    if (sums && to < blocks_of(b->m))
+    if (sums && to < block_tiles(b->m))
         hold_all(o, c0, reach(b, 0, to, c0), false);
 }
 
@@ -704,23 +594,26 @@ void emit_block(Emit *e, const Step *s) {
     *o = (BlockOp){.e = e, .s = s, .b = b, .key = {-1, -1, -1}};
     o->r = rows_begin(e, s, b);
     assert(o->r);
-    o->r->pro_bytes = b->pro[0].banks * BANK_BYTES;
+    o->r->pro_bytes = b->pro[0].banks * PSUM_BANK_BYTES;
     o->r->block_op = o;
     emit_join(e, LANE_ROWS);
     rows_open(o->r);
-    share(o, false);
+    take_rings(o);
+    share_banks(o, false);
+    area_open(&o->area);
     int64_t lo, hi;
     emit_share(e, b->batches, 1, &lo, &hi);
     for (int64_t batch = lo; batch < hi; batch++) {
-        for (uint32_t i = 0; i < blocks_of(b->m) && b->width == b->n; i++)
+        for (uint32_t i = 0; i < block_tiles(b->m) && b->width == b->n; i++)
             emit_whole(o, batch, i);
         for (int64_t row = 0; row < b->m && b->by_columns; row += b->part)
-            emit_columns_first(o, batch, blocks_of(row), blocks_of(min64(row + b->part, b->m)));
+            emit_columns_first(o, batch, block_tiles(row), block_tiles(min64(row + b->part, b->m)));
     }
-    int64_t tiles = blocks_of(b->m), each = pipeline_tiles(o, (hi - lo) * tiles);
+    int64_t tiles = block_tiles(b->m), each = pipeline_tiles(o, (hi - lo) * tiles);
     for (int64_t i = lo * tiles; i < hi * tiles && b->width < b->n && !b->by_columns; i += each)
         emit_rows_first(o, i, min64(i + each, (each < tiles ? (i / tiles + 1) : hi) * tiles));
     rows_close(o->r);
-    share(o, true);
+    area_close(&o->area);
+    share_banks(o, true);
     emit_join(e, LANE_ROWS);
 }
