@@ -56,15 +56,12 @@ const uint16_t *region_slots(Region *p, ValueId v) {
 
 // New registers for all elements of a value that comes from outside the program.
 static void regs_for(Region *p, ValueId v) {
-    const HloType *t = hlo_value_type(p->h, v);
-    if (t->kind != HT_TENSOR || t->dynamic || t->text)
-        hlo_fail(p->h, p->op, OTRN_UNSUPPORTED, "its region works on values that are no plain tensors");
-    if (t->elems > REGS_MAX)
-        hlo_fail(p->h, p->op, OTRN_CAPACITY, "its region works on a tensor of more than %d elements",
-                 REGS_MAX);
-    uint16_t *regs = region_regs(p, (uint32_t)t->elems);
-    for (int64_t i = 0; i < t->elems; i++)
-        regs[i] = region_reg(p, t->dtype);
+    if (hlo_value_type(p->h, v)->elems > REGS_MAX)
+        hlo_fail(p->h, p->op, OTRN_CAPACITY, "its region works on a tensor of more than %d elements", REGS_MAX);
+    RShape s = region_shape(p, v);
+    uint16_t *regs = region_regs(p, (uint32_t)s.elems);
+    for (int64_t i = 0; i < s.elems; i++)
+        regs[i] = region_reg(p, hlo_value_type(p->h, v)->dtype);
     region_bind(p, v, regs);
 }
 
@@ -132,13 +129,9 @@ static uint16_t masked(Region *p, uint16_t test) {
 
 // An elementwise op over all elements; operands of one element go with all of them.
 static void add_elementwise(Region *p, const HloOp *op) {
-    const HloType *t = hlo_value_type(p->h, op->results);
-    if (t->kind != HT_TENSOR || t->dynamic || t->text)
-        hlo_fail(p->h, p->op, OTRN_UNSUPPORTED, "its region works on values that are no plain tensors");
-    if (t->elems > REGION_VALUES_MAX)
-        hlo_fail(p->h, p->op, OTRN_CAPACITY, "its region has more than %d values", REGION_VALUES_MAX);
-    uint16_t *regs = region_regs(p, (uint32_t)t->elems);
-    for (int64_t e = 0; e < t->elems; e++) {
+    RShape shape = region_shape(p, op->results);
+    uint16_t *regs = region_regs(p, (uint32_t)shape.elems);
+    for (int64_t e = 0; e < shape.elems; e++) {
         KStep s = {.op = op->code};
         for (uint32_t i = 0; i < op->noperands; i++) {
             ValueId v = hlo_operand(p->h, op, i);
@@ -151,7 +144,7 @@ static void add_elementwise(Region *p, const HloOp *op) {
             s.attr[0] = (int16_t)hlo_int(op, AK_EXPONENT_BITS, 0);
             s.attr[1] = (int16_t)hlo_int(op, AK_MANTISSA_BITS, 0);
         }
-        s.dst = region_reg(p, t->dtype);
+        s.dst = region_reg(p, hlo_value_type(p->h, op->results)->dtype);
         push_step(p, s);
         regs[e] = s.dst;
     }

@@ -58,6 +58,15 @@ uint16_t region_select(Region *p, uint16_t test, uint16_t yes, uint16_t no);
 uint16_t region_as(Region *p, uint16_t reg, int dtype);
 bool region_among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at);
 
+typedef struct Fold { // results that a region combines with further elements, one by one
+    uint32_t n;
+    const uint16_t **args, **next; // args: of element `at` of the results, then what the caller sets
+    uint16_t **regs;               // [result][element]
+} Fold;
+Fold region_fold(Region *p, uint32_t n, int64_t elems);
+void region_fold_in(Region *p, const Fold *f, const HloOp *op, int64_t at);
+void region_fold_end(Region *p, const Fold *f, const HloOp *op); // they are the op's results
+
 // An op that moves or combines elements of small tensors; false when it is none of these.
 bool region_tensor_op(Region *p, OpId id);
 

@@ -6,7 +6,10 @@
 // is that of a small tensor, which is what stands in regions.
 #include "tile/region.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "hlo/eval.h"
 
 RShape region_shape(const Region *p, ValueId v) {
     const HloType *t = hlo_value_type(p->h, v);
@@ -66,118 +69,49 @@ bool region_among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at) {
     return false;
 }
 
-// --- values --------------------------------------------------------------------------------------
+// --- which element goes where ------------------------------------------------------------------------
 
-static void add_constant(Region *p, const HloOp *op) {
-    const HloAttr *a = hlo_attr(op, AK_VALUE);
-    RShape s = region_shape(p, op->results);
-    int dtype = type_of(p, op->results);
-    size_t bytes = dtype_bytes(dtype);
-    bool splat = a->n == bytes;
+// Values that the program knows.
+static void add_known(Region *p, OpId id) {
+    ValueId v = hlo_at(p->h, id)->results;
+    RShape s = region_shape(p, v);
+    Tensor value;
+    bool known = eval_op(p->h, p->c->scratch, id, NULL, &value);
+    assert(known);
+    (void)known;
     uint16_t *regs = region_regs(p, (uint32_t)s.elems);
     for (int64_t i = 0; i < s.elems; i++)
-        regs[i] = region_const(p, dtype, (const char *)a->data + (splat ? 0 : (size_t)i * bytes));
-    region_bind(p, op->results, regs);
+        regs[i] = region_const(p, type_of(p, v), (const char *)value.data + (size_t)i * dtype_bytes(type_of(p, v)));
+    region_bind(p, v, regs);
 }
 
-static void add_iota(Region *p, const HloOp *op) {
-    RShape s = region_shape(p, op->results);
-    int64_t axis = hlo_int(op, AK_IOTA_DIMENSION, 0), at[OTRN_MAX_RANK];
+// A byte of the registers' numbers in the place of the elements.
+static Tensor numbers(Region *p, ValueId v, int byte) {
+    RShape s = region_shape(p, v);
+    size_t size = dtype_bytes(type_of(p, v));
+    uint8_t *data = ARENA_NEWN(p->c->scratch, uint8_t, (size_t)s.elems * size + 1);
+    for (int64_t i = 0; i < s.elems; i++)
+        data[(size_t)i * size] = (uint8_t)(region_slots(p, v)[i] >> 8 * byte);
+    return (Tensor){p->h->values.at[v].type, data};
+}
+
+// Slices, transposes, pads …: the evaluator moves the numbers of registers as it would move what they hold, whatever its type.
+static void add_move(Region *p, OpId id) {
+    HloOp op = *hlo_at(p->h, id);
+    RShape s = region_shape(p, op.results);
+    size_t size = dtype_bytes(type_of(p, op.results));
     uint16_t *regs = region_regs(p, (uint32_t)s.elems);
-    for (int64_t i = 0; i < s.elems; i++) {
-        region_place(&s, i, at);
-        regs[i] = region_const_int(p, type_of(p, op->results), at[axis]);
+    Tensor *in = ARENA_NEWN(p->c->scratch, Tensor, op.noperands + 1), out;
+    for (int byte = 0; byte < 2; byte++) {
+        for (uint32_t k = 0; k < op.noperands; k++)
+            in[k] = numbers(p, hlo_operand(p->h, &op, k), byte);
+        bool moved = eval_op(p->h, p->c->scratch, id, in, &out);
+        assert(moved);
+        (void)moved;
+        for (int64_t i = 0; i < s.elems; i++)
+            regs[i] |= (uint16_t)(((const uint8_t *)out.data)[(size_t)i * size] << 8 * byte);
     }
-    region_bind(p, op->results, regs);
-}
-
-// --- which element goes where ----------------------------------------------------------------------
-
-// Where the result's element `to` comes from in the operand.
-static void source_place(const HloOp *op, const RShape *in, const RShape *out, const int64_t *to,
-                         int64_t *from) {
-    uint32_t n;
-    const int64_t *v;
-    switch (op->code) {
-    case HLO_BROADCAST_IN_DIM:
-        v = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-        for (int d = 0; d < in->rank; d++)
-            from[d] = in->dims[d] == 1 ? 0 : to[v[d]];
-        return;
-    case HLO_BROADCAST:
-        memcpy(from, to + out->rank - in->rank, (size_t)in->rank * sizeof *from);
-        return;
-    case HLO_TRANSPOSE:
-        v = hlo_ints(op, AK_PERMUTATION, &n);
-        for (int d = 0; d < out->rank; d++)
-            from[v[d]] = to[d];
-        return;
-    case HLO_REVERSE:
-        v = hlo_ints(op, AK_DIMENSIONS, &n);
-        memcpy(from, to, (size_t)in->rank * sizeof *from);
-        for (uint32_t i = 0; i < n; i++)
-            from[v[i]] = in->dims[v[i]] - 1 - to[v[i]];
-        return;
-    default: { // SLICE
-        const int64_t *strides = hlo_ints(op, AK_STRIDES, &n);
-        v = hlo_ints(op, AK_START_INDICES, &n);
-        for (int d = 0; d < in->rank; d++)
-            from[d] = v[d] + to[d] * (strides ? strides[d] : 1);
-    }
-    }
-}
-
-static void add_move(Region *p, const HloOp *op) {
-    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
-    const uint16_t *src = region_operand(p, op, 0);
-    uint16_t *regs = region_regs(p, (uint32_t)out.elems);
-    int64_t to[OTRN_MAX_RANK], from[OTRN_MAX_RANK];
-    for (int64_t i = 0; i < out.elems; i++) {
-        region_place(&out, i, to);
-        source_place(op, &in, &out, to, from);
-        regs[i] = src[region_number(&in, from)];
-    }
-    region_bind(p, op->results, regs);
-}
-
-static void add_concatenate(Region *p, const HloOp *op) {
-    RShape out = region_shape(p, op->results);
-    int64_t axis = hlo_int(op, AK_DIMENSION, 0), begin = 0, at[OTRN_MAX_RANK];
-    uint16_t *regs = region_regs(p, (uint32_t)out.elems);
-    for (uint32_t k = 0; k < op->noperands; k++) {
-        RShape in = region_shape(p, hlo_operand(p->h, op, k));
-        const uint16_t *src = region_operand(p, op, k);
-        for (int64_t i = 0; i < in.elems; i++) {
-            region_place(&in, i, at);
-            at[axis] += begin;
-            regs[region_number(&out, at)] = src[i];
-        }
-        begin += in.dims[axis];
-    }
-    region_bind(p, op->results, regs);
-}
-
-static void add_pad(Region *p, const HloOp *op) {
-    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
-    const uint16_t *src = region_operand(p, op, 0);
-    uint16_t *regs = region_regs(p, (uint32_t)out.elems), fill = region_operand(p, op, 1)[0];
-    uint32_t n;
-    const int64_t *low = hlo_ints(op, AK_EDGE_PADDING_LOW, &n);
-    const int64_t *inner = hlo_ints(op, AK_INTERIOR_PADDING, &n);
-    for (int64_t i = 0; i < out.elems; i++)
-        regs[i] = fill;
-    for (int64_t i = 0; i < in.elems; i++) {
-        int64_t at[OTRN_MAX_RANK];
-        bool inside = true;
-        region_place(&in, i, at);
-        for (int d = 0; d < in.rank; d++) {
-            at[d] = low[d] + at[d] * (inner[d] + 1);
-            inside &= at[d] >= 0 && at[d] < out.dims[d];
-        }
-        if (inside)
-            regs[region_number(&out, at)] = src[i];
-    }
-    region_bind(p, op->results, regs);
+    region_bind(p, op.results, regs);
 }
 
 // --- indices of run time -----------------------------------------------------------------------------
@@ -321,20 +255,36 @@ static void add_gather(Region *p, const HloOp *op) {
 
 // --- combining ---------------------------------------------------------------------------------------
 
+Fold region_fold(Region *p, uint32_t n, int64_t elems) {
+    Fold f = {.n = n, .args = ARENA_NEWN(p->c->scratch, const uint16_t *, 2 * n + 1), .next = ARENA_NEWN(p->c->scratch, const uint16_t *, n + 1),
+              .regs = ARENA_NEWN(p->c->scratch, uint16_t *, n + 1)};
+    for (uint32_t k = 0; k < n; k++)
+        f.regs[k] = region_regs(p, (uint32_t)elems);
+    return f;
+}
+
+void region_fold_in(Region *p, const Fold *f, const HloOp *op, int64_t at) {
+    for (uint32_t k = 0; k < f->n; k++)
+        f->args[k] = &f->regs[k][at];
+    region_inline(p, p->h->op_regions.at[op->regions], f->args, f->next);
+    for (uint32_t k = 0; k < f->n; k++)
+        f->regs[k][at] = f->next[k][0];
+}
+
+void region_fold_end(Region *p, const Fold *f, const HloOp *op) {
+    for (uint32_t k = 0; k < f->n; k++)
+        region_bind(p, op->results + k, f->regs[k]);
+}
+
 // reduce: element by element in row-major order, as body(accumulator, element).
-static void add_reduce(Region *p, const HloOp *given) {
-    HloOp op = *given;
-    uint32_t n = op.noperands / 2, ndims, unused;
-    const int64_t *dims = hlo_ints(&op, AK_DIMENSIONS, &ndims);
-    RShape in = region_shape(p, hlo_operand(p->h, &op, 0)), out = region_shape(p, op.results);
-    const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, 2 * n + 1);
-    const uint16_t **next = ARENA_NEWN(p->c->scratch, const uint16_t *, n + 1);
-    uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, n + 1);
-    for (uint32_t k = 0; k < n; k++) {
-        regs[k] = region_regs(p, (uint32_t)out.elems);
-        for (int64_t i = 0; i < out.elems; i++)
-            regs[k][i] = region_operand(p, &op, n + k)[0];
-    }
+static void add_reduce(Region *p, const HloOp *op) {
+    uint32_t n = op->noperands / 2, ndims, unused;
+    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &ndims);
+    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
+    Fold f = region_fold(p, n, out.elems);
+    for (int64_t i = 0; i < out.elems; i++)
+        for (uint32_t k = 0; k < n; k++)
+            f.regs[k][i] = region_operand(p, op, n + k)[0];
     for (int64_t i = 0; i < in.elems; i++) {
         int64_t at[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
         int rank = 0;
@@ -342,31 +292,24 @@ static void add_reduce(Region *p, const HloOp *given) {
         for (int d = 0; d < in.rank; d++)
             if (!region_among(dims, ndims, d, &unused))
                 to[rank++] = at[d];
-        int64_t j = region_number(&out, to);
-        for (uint32_t k = 0; k < n; k++) {
-            args[k] = &regs[k][j];
-            args[n + k] = region_operand(p, &op, k) + i;
-        }
-        region_inline(p, p->h->op_regions.at[op.regions], args, next);
         for (uint32_t k = 0; k < n; k++)
-            regs[k][j] = next[k][0];
+            f.args[n + k] = region_operand(p, op, k) + i;
+        region_fold_in(p, &f, op, region_number(&out, to));
     }
-    for (uint32_t k = 0; k < n; k++)
-        region_bind(p, op.results + k, regs[k]);
+    region_fold_end(p, &f, op);
 }
 
-static void add_map(Region *p, const HloOp *given) {
-    HloOp op = *given;
-    RShape out = region_shape(p, op.results);
-    const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, op.noperands + 1), *result;
+static void add_map(Region *p, const HloOp *op) {
+    RShape out = region_shape(p, op->results);
+    const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, op->noperands + 1), *result;
     uint16_t *regs = region_regs(p, (uint32_t)out.elems);
     for (int64_t i = 0; i < out.elems; i++) {
-        for (uint32_t k = 0; k < op.noperands; k++)
-            args[k] = region_operand(p, &op, k) + i;
-        region_inline(p, p->h->op_regions.at[op.regions], args, &result);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            args[k] = region_operand(p, op, k) + i;
+        region_inline(p, p->h->op_regions.at[op->regions], args, &result);
         regs[i] = result[0];
     }
-    region_bind(p, op.results, regs);
+    region_bind(p, op->results, regs);
 }
 
 // sort: neighbours change places while the second comes before the first, which keeps equal ones in order.
@@ -384,28 +327,24 @@ static void sort_pair(Region *p, const HloOp *op, uint16_t **regs, int64_t a, in
     }
 }
 
-static void add_sort(Region *p, const HloOp *given) {
-    HloOp op = *given;
-    RShape s = region_shape(p, op.results);
-    int64_t axis = hlo_int(&op, AK_DIMENSION, -1), stride = 1, at[OTRN_MAX_RANK];
+static void add_sort(Region *p, const HloOp *op) {
+    RShape s = region_shape(p, op->results);
+    int64_t axis = hlo_int(op, AK_DIMENSION, -1), stride = 1, at[OTRN_MAX_RANK];
     axis += axis < 0 ? s.rank : 0;
     for (int d = s.rank - 1; d > axis; d--)
         stride *= s.dims[d];
-    uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, op.noperands + 1);
-    for (uint32_t k = 0; k < op.noperands; k++) {
-        regs[k] = region_regs(p, (uint32_t)s.elems);
-        memcpy(regs[k], region_operand(p, &op, k), (size_t)s.elems * sizeof **regs);
-    }
+    Fold f = region_fold(p, op->noperands, s.elems);
+    for (uint32_t k = 0; k < op->noperands; k++)
+        memcpy(f.regs[k], region_operand(p, op, k), (size_t)s.elems * sizeof **f.regs);
     for (int64_t i = 0; i < s.elems; i++) {
         region_place(&s, i, at);
         if (at[axis])
             continue;
         for (int64_t end = s.dims[axis] - 1; end > 0; end--)
             for (int64_t j = 0; j < end; j++)
-                sort_pair(p, &op, regs, i + j * stride, i + (j + 1) * stride);
+                sort_pair(p, op, f.regs, i + j * stride, i + (j + 1) * stride);
     }
-    for (uint32_t k = 0; k < op.noperands; k++)
-        region_bind(p, op.results + k, regs[k]);
+    region_fold_end(p, &f, op);
 }
 
 // dot_general: products and sums in the result's type, at least f32, k ascending.
@@ -454,8 +393,8 @@ static void add_dot(Region *p, const HloOp *op) {
 bool region_tensor_op(Region *p, OpId id) {
     HloOp op = *hlo_at(p->h, id);
     switch (op.code) {
-    case HLO_CONSTANT: add_constant(p, &op); return true;
-    case HLO_IOTA: add_iota(p, &op); return true;
+    case HLO_CONSTANT:
+    case HLO_IOTA: add_known(p, id); return true;
     case HLO_OPTIMIZATION_BARRIER:
     case HLO_RESHAPE: // the same elements under another name
         for (uint32_t i = 0; i < op.nresults; i++)
@@ -465,9 +404,9 @@ bool region_tensor_op(Region *p, OpId id) {
     case HLO_BROADCAST:
     case HLO_TRANSPOSE:
     case HLO_REVERSE:
-    case HLO_SLICE: add_move(p, &op); return true;
-    case HLO_CONCATENATE: add_concatenate(p, &op); return true;
-    case HLO_PAD: add_pad(p, &op); return true;
+    case HLO_SLICE:
+    case HLO_CONCATENATE:
+    case HLO_PAD: add_move(p, id); return true;
     case HLO_DYNAMIC_SLICE: add_dynamic_slice(p, &op); return true;
     case HLO_DYNAMIC_UPDATE_SLICE: add_dynamic_update(p, &op); return true;
     case HLO_GATHER: add_gather(p, &op); return true;

@@ -52,29 +52,20 @@ static void add_reduce_window(Region *p, const HloOp *op) {
     RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
     Win w = win_of(op);
     RShape box = win_box(&w, in.rank);
-    const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, 2 * n + 1);
-    const uint16_t **next = ARENA_NEWN(p->c->scratch, const uint16_t *, n + 1);
-    uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, n + 1);
-    for (uint32_t k = 0; k < n; k++)
-        regs[k] = region_regs(p, (uint32_t)out.elems);
+    Fold f = region_fold(p, n, out.elems);
     for (int64_t e = 0; e < out.elems; e++) {
         int64_t at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK] = {0};
         region_place(&out, e, at);
         for (uint32_t k = 0; k < n; k++)
-            regs[k][e] = region_operand(p, op, n + k)[0];
+            f.regs[k][e] = region_operand(p, op, n + k)[0];
         do {
             int64_t from = win_elem(&w, &in, at, offset);
-            for (uint32_t k = 0; k < n; k++) {
-                args[k] = &regs[k][e];
-                args[n + k] = from < 0 ? region_operand(p, op, n + k) : region_operand(p, op, k) + from;
-            }
-            region_inline(p, p->h->op_regions.at[op->regions], args, next);
             for (uint32_t k = 0; k < n; k++)
-                regs[k][e] = next[k][0];
+                f.args[n + k] = from < 0 ? region_operand(p, op, n + k) : region_operand(p, op, k) + from;
+            region_fold_in(p, &f, op, e);
         } while (region_next(&box, offset));
     }
-    for (uint32_t k = 0; k < n; k++)
-        region_bind(p, op->results + k, regs[k]);
+    region_fold_end(p, &f, op);
 }
 
 // For each window the flags of the elements it chose, then the source goes to where the flag is set.
@@ -193,13 +184,9 @@ static int scatter_here(Region *p, const Scatter *s, const int *start, const int
 static void add_scatter(Region *p, const HloOp *op) {
     uint32_t n = op->nresults;
     Scatter s = scatter_of(p, op);
-    const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, 2 * n + 1);
-    const uint16_t **next = ARENA_NEWN(p->c->scratch, const uint16_t *, n + 1);
-    uint16_t **regs = ARENA_NEWN(p->c->scratch, uint16_t *, n + 1);
-    for (uint32_t k = 0; k < n; k++) {
-        regs[k] = region_regs(p, (uint32_t)s.in.elems);
-        memcpy(regs[k], region_operand(p, op, k), (size_t)s.in.elems * sizeof **regs);
-    }
+    Fold f = region_fold(p, n, s.in.elems);
+    for (uint32_t k = 0; k < n; k++)
+        memcpy(f.regs[k], region_operand(p, op, k), (size_t)s.in.elems * sizeof **f.regs);
     for (int64_t u = 0; u < s.updates.elems; u++) {
         int64_t to[OTRN_MAX_RANK], more[OTRN_MAX_RANK], at[OTRN_MAX_RANK];
         int start[OTRN_MAX_RANK];
@@ -212,16 +199,15 @@ static void add_scatter(Region *p, const HloOp *op) {
                 continue;
             uint16_t test = here < 0 ? region_const_int(p, DT_I1, 1) : (uint16_t)here;
             for (uint32_t k = 0; k < n; k++) {
-                args[k] = &regs[k][e];
-                args[n + k] = region_operand(p, op, n + 1 + k) + u;
+                f.args[k] = &f.regs[k][e];
+                f.args[n + k] = region_operand(p, op, n + 1 + k) + u;
             }
-            region_branch(p, p->h->op_regions.at[op->regions], test, args, next);
+            region_branch(p, p->h->op_regions.at[op->regions], test, f.args, f.next);
             for (uint32_t k = 0; k < n; k++)
-                regs[k][e] = here < 0 ? next[k][0] : region_select(p, test, next[k][0], regs[k][e]);
+                f.regs[k][e] = here < 0 ? f.next[k][0] : region_select(p, test, f.next[k][0], f.regs[k][e]);
         }
     }
-    for (uint32_t k = 0; k < n; k++)
-        region_bind(p, op->results + k, regs[k]);
+    region_fold_end(p, &f, op);
 }
 
 // --- convolution -------------------------------------------------------------------------------------
