@@ -143,7 +143,7 @@ static uint64_t add_const(Buf *consts, const void *data, size_t bytes) {
 }
 
 // A splat constant: broadcast one stored element.
-static void emit_fill(Emit *e, const Step *s, Buf *consts) {
+static void emit_fill(Emit *e, const Step *s) {
     const HloAttr *a = hlo_attr(hlo_at(e->l->h, s->op), AK_VALUE);
     const HloType *t = hlo_type(e->l->h, a->type);
     if (fill_is_transfer(t)) {
@@ -151,7 +151,7 @@ static void emit_fill(Emit *e, const Step *s, Buf *consts) {
         return;
     }
     KTensor *in = ARENA_NEW(e->c->arena, KTensor), *out = ARENA_NEW(e->c->arena, KTensor);
-    *in = (KTensor){.addr = addr_hbm(SEG_CONST, add_const(consts, a->data, a->n)),
+    *in = (KTensor){.addr = addr_hbm(SEG_CONST, add_const(e->consts, a->data, a->n)),
                     .dtype = t->dtype, .elems = 1};
     *out = tensor_of(e, e->l->refs.at[s->outs], t);
     HloAttr *attrs = ARENA_NEW(e->c->arena, HloAttr);
@@ -346,140 +346,72 @@ static uint32_t draws_area(const Lower *l, const ChipFile *chip) {
     return elems < DRAWS_MIN ? 0 : (uint32_t)room / SBUF_PIECE * SBUF_PIECE; // products miss the room more than few numbers need it
 }
 
+static void emit_depth_or_kernel(Emit *e, const Step *s) { (depth_suits(e, s) ? emit_depth : emit_kernel)(e, s); }
+
+const StepRow step_rows[] = {
+    [STEP_KERNEL] = {"kernel", LANE_KERNEL, false, emit_kernel},
+    [STEP_FILL] = {"fill", LANE_KERNEL, false, emit_fill},
+    [STEP_DOT] = {"dot", LANE_TENSOR, true, emit_dot},
+    [STEP_BATCH] = {"batch", LANE_TENSOR, true, emit_batch},
+    [STEP_CONV] = {"conv", LANE_TENSOR, true, emit_conv},
+    [STEP_DEPTH] = {"depthwise", LANE_TENSOR, true, emit_depth_or_kernel},
+    [STEP_MOVE] = {"move", LANE_MOVE, false, emit_move},
+    [STEP_CAST] = {"cast", LANE_CAST, false, emit_cast},
+    [STEP_TRANSPOSE] = {"transpose", LANE_ROWS, true, emit_transpose},
+    [STEP_DYNAMIC] = {"dynamic", LANE_MOVE, false, emit_dynamic},
+    [STEP_POOL] = {"pool", LANE_ROWS, true, emit_pool},
+    [STEP_INDEX] = {"index", LANE_ROWS, false, emit_index},
+    [STEP_ROWS] = {"rows", LANE_ROWS, true, emit_rows},
+    [STEP_BLOCK] = {"block", LANE_TENSOR, true, emit_block},
+    [STEP_COPY] = {"copy", LANE_MOVE, false, emit_copy},
+    [STEP_SCAN] = {"scan", LANE_ROWS, true, emit_scan},
+    [STEP_NEST] = {"nest", LANE_TENSOR, false, emit_nests},
+    [STEP_NUMBER] = {"number", LANE_MOVE, false, emit_number},
+    [STEP_LOOP_BEGIN] = {"loop", LANE_NONE, false, emit_loop},
+    [STEP_LOOP_TEST] = {"test", LANE_NONE, false, emit_loop},
+    [STEP_LOOP_END] = {"end", LANE_NONE, false, emit_loop},
+    [STEP_SWITCH] = {"switch", LANE_NONE, false, emit_switch},
+    [STEP_CASE] = {"case", LANE_NONE, false, emit_switch},
+    [STEP_SWITCH_END] = {"end", LANE_NONE, false, emit_switch},
+};
+
+// The lane of its kind, unless this one works elsewhere.
 static Lane lane_of(const Emit *e, const Step *s) {
+    const HloOp *op = hlo_at(e->l->h, s->op);
     switch (s->kind) {
     case STEP_KERNEL:
-        return hlo_row(hlo_at(e->l->h, s->op))->cls == HC_COLL ? LANE_COLLECTIVE : LANE_KERNEL;
+        return hlo_row(op)->cls == HC_COLL ? LANE_COLLECTIVE : LANE_KERNEL;
     case STEP_FILL:
-        return fill_is_transfer(hlo_value_type(e->l->h, hlo_at(e->l->h, s->op)->results)) ? LANE_ROWS : LANE_KERNEL;
-    case STEP_DOT:
-    case STEP_BATCH:
-    case STEP_CONV:
-    case STEP_NEST:
-        return LANE_TENSOR;
+        return fill_is_transfer(hlo_value_type(e->l->h, op->results)) ? LANE_ROWS : LANE_KERNEL;
     case STEP_MOVE: // a pad takes its number from SBUF
-        return hlo_at(e->l->h, s->op)->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
-    case STEP_COPY:
-    case STEP_NUMBER:
-    case STEP_DYNAMIC:
-        return LANE_MOVE;
-    case STEP_CAST:
-        return LANE_CAST;
+        return op->code == HLO_PAD ? LANE_ROWS : LANE_MOVE;
     case STEP_TRANSPOSE:
         return transpose_by_array(e, s) ? LANE_TENSOR : LANE_ROWS;
     case STEP_DEPTH:
         return depth_suits(e, s) ? LANE_TENSOR : LANE_KERNEL;
-    case STEP_POOL:
-    case STEP_SCAN:
-    case STEP_INDEX:
-        return LANE_ROWS;
     case STEP_ROWS:
         return emit_draws(e, s) ? LANE_DRAWS : LANE_ROWS;
-    case STEP_BLOCK:
-        return LANE_TENSOR;
     default:
-        return LANE_NONE;
+        return step_rows[s->kind].lane;
     }
 }
 
-// Its tiles write no byte that another of them touches.
-bool emit_tiles_apart(const Step *s) {
-    switch (s->kind) {
-    case STEP_ROWS:
-    case STEP_DOT:
-    case STEP_BLOCK:
-    case STEP_BATCH:
-    case STEP_CONV:
-    case STEP_TRANSPOSE:
-    case STEP_DEPTH:
-    case STEP_POOL:
-    case STEP_SCAN:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void emit_step(Emit *e, const Step *s, Buf *consts) {
+static void emit_step(Emit *e, const Step *s) {
+    assert(s->kind < sizeof step_rows / sizeof *step_rows);
     emit_loc(e, s->op);
-    emit_lane(e, lane_of(e, s), emit_tiles_apart(s));
-    switch (s->kind) {
-    case STEP_KERNEL:
-        if (!is_empty(e, s))
-            emit_kernel(e, s);
-        return;
-    case STEP_FILL:
-        emit_fill(e, s, consts);
-        return;
-    case STEP_DOT:
-        emit_dot(e, s);
-        return;
-    case STEP_BATCH:
-        emit_batch(e, s);
-        return;
-    case STEP_CONV:
-        emit_conv(e, s);
-        return;
-    case STEP_NEST:
-        emit_nests(e, s);
-        return;
-    case STEP_MOVE:
-        if (!is_empty(e, s))
-            emit_move(e, s);
-        return;
-    case STEP_TRANSPOSE:
-        emit_transpose(e, s);
-        return;
-    case STEP_DEPTH:
-        if (depth_suits(e, s))
-            emit_depth(e, s);
-        else
-            emit_kernel(e, s);
-        return;
-    case STEP_DYNAMIC:
-        emit_dynamic(e, s);
-        return;
-    case STEP_POOL:
-        emit_pool(e, s);
-        return;
-    case STEP_SCAN:
-        emit_scan(e, s);
-        return;
-    case STEP_INDEX:
-        emit_index(e, s);
-        return;
-    case STEP_CAST:
-        emit_cast(e, s);
-        return;
-    case STEP_ROWS:
-        emit_rows(e, s);
-        return;
-    case STEP_BLOCK:
-        emit_block(e, s);
-        return;
-    case STEP_COPY:
-        emit_copy(e, s);
-        return;
-    case STEP_NUMBER:
-        emit_number(e, s);
-        return;
-    case STEP_LOOP_BEGIN:
-    case STEP_LOOP_TEST:
-    case STEP_LOOP_END:
-        emit_loop(e, s);
-        return;
-    default:
-        emit_switch(e, s);
-    }
+    emit_lane(e, lane_of(e, s), step_rows[s->kind].tiles_apart);
+    if ((s->kind != STEP_KERNEL && s->kind != STEP_MOVE) || !is_empty(e, s))
+        step_rows[s->kind].emit(e, s);
 }
 
 void emit_probe(Emit *e, const Step *s, int part, Probe *out) {
     Buf consts = {.arena = e->c->scratch};
     assert(part == 0 || part == 1);
+    e->consts = &consts;
     *out = (Probe){0};
     e->probe = out, e->part = part, e->parts = 2;
     e->shared = false;
-    emit_step(e, s, &consts);
+    emit_step(e, s);
 }
 
 // --- memory ------------------------------------------------------------------------------------------
@@ -500,7 +432,7 @@ BufList emit_bufs(Lower *l, bool by_last) {
     return list;
 }
 
-static void place_consts(Emit *e, Buf *consts) {
+static void place_consts(Emit *e) {
     Lower *l = e->l;
     for (BufId b = 1; b < l->bufs.n; b++) {
         TBuf *buf = &l->bufs.at[b];
@@ -509,7 +441,7 @@ static void place_consts(Emit *e, Buf *consts) {
         const HloAttr *a = hlo_attr(hlo_at(l->h, buf->op), AK_VALUE);
         uint8_t *full = arena_alloc(e->c->scratch, buf->bytes);
         hlo_tensor_expand(l->h, a, full);
-        buf->off = add_const(consts, full, buf->bytes);
+        buf->off = add_const(e->consts, full, buf->bytes);
     }
 }
 
@@ -595,7 +527,6 @@ typedef struct Walk {
     Emit *e;
     const Pair *pair;
     int core;
-    Buf *consts;
 } Walk;
 
 static void walk_steps(void *arg) {
@@ -607,7 +538,7 @@ static void walk_steps(void *arg) {
             continue;
         if (e->c->placed)
             step_placed(e, &l->steps.at[i]);
-        emit_step(e, &l->steps.at[i], w->consts);
+        emit_step(e, &l->steps.at[i]);
         emit_step_end(e);
     }
     emit_flush(e);
@@ -616,24 +547,24 @@ static void walk_steps(void *arg) {
 }
 
 // The steps of one core; of all when the program is not split.
-static void emit_steps(Emit *e, const Pair *pair, int core, Buf *consts) {
+static void emit_steps(Emit *e, const Pair *pair, int core) {
     if (pair->is_split)
         e->meetings = ARENA_NEWN(e->c->scratch, Meeting, pair->rounds + 1);
-    emit_all(e, walk_steps, &(Walk){e, pair, core, consts});
+    emit_all(e, walk_steps, &(Walk){e, pair, core});
     if (e->loops.n)
         qsort(e->loops.at, e->loops.n, sizeof *e->loops.at, by_begin);
 }
 
 // The second core's program goes on with the tables of the first one's. It ends at once where the first does it all.
-static Emit *emit_second(Emit *first, const Pair *pair, Buf *consts) {
+static Emit *emit_second(Emit *first, const Pair *pair) {
     Lower *l = first->l;
     Emit *e = emit_make(l, first->chip);
-    e->art = first->art, e->loc_of = first->loc_of, e->heap = first->heap;
+    e->art = first->art, e->loc_of = first->loc_of, e->heap = first->heap, e->consts = first->consts;
     memcpy(&e->kerns, &first->kerns, sizeof e->kerns);
     memcpy(&e->locs, &first->locs, sizeof e->locs);
     for (uint32_t i = 0; i < l->switches.n; i++)
         l->switches.at[i].branch = l->switches.at[i].branch_pcs.n = l->switches.at[i].end_pcs.n = 0;
-    emit_steps(e, pair, 1, consts);
+    emit_steps(e, pair, 1);
     return e;
 }
 
@@ -655,13 +586,14 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     Artifact *art = e->art = ARENA_NEW(l->c->arena, Artifact);
     capacity_values(e);
     Buf consts = {.arena = l->c->arena};
-    place_consts(e, &consts);
+    e->consts = &consts;
+    place_consts(e);
     uint32_t peak_step = place_buffers(e);
     if (pair->is_split)
         pair_follow(l, pair);
-    emit_steps(e, pair, 0, &consts);
+    emit_steps(e, pair, 0);
     if (pair->cores == 2)
-        last = emit_second(e, pair, &consts);
+        last = emit_second(e, pair);
     art->name = *l->h->name ? l->h->name : "main";
     art->target = arena_strndup(l->c->arena, chip->name, strlen(chip->name));
     art->producer = "opentrn " OTRN_RELEASE;

@@ -65,6 +65,7 @@ typedef struct Emit {
     uint32_t done[HAZ_SEMS];            // completions so far in this epoch
     uint32_t seen[ISA_SEQS][HAZ_SEMS]; // what each sequencer has waited for
     Heap heap;
+    Buf *consts;                        // of the artifact
     Sched *sched;
     struct Placer *placer;
     Lane lane;                  // of the step being recorded
@@ -118,7 +119,13 @@ typedef struct BufList { // temporary buffers by the step where they begin, or e
 } BufList;
 BufList emit_bufs(Lower *l, bool by_last);
 bool emit_draws(const Emit *e, const Step *s); // random numbers, in a lane and memory of their own
-bool emit_tiles_apart(const Step *s);           // its tiles write no byte that another of them touches
+typedef struct StepRow { // what is the same for all steps of a kind
+    const char *name;
+    Lane lane;
+    bool tiles_apart; // they write no byte that another of them touches
+    void (*emit)(Emit *e, const Step *s);
+} StepRow;
+extern const StepRow step_rows[];
 // HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.
 uint64_t emit_addr(const Emit *e, BufId b);
 void emit_collective(Emit *e, const Kern *k); // collect.c

@@ -182,15 +182,8 @@ static void print_refs(const Lower *l, uint32_t first, uint32_t n, Buf *out) {
 
 // The step's number, kind, operation and buffers.
 void step_print(const Lower *l, const Step *s, Buf *out) {
-    static const char *const kinds[] = {
-        [STEP_KERNEL] = "kernel", [STEP_FILL] = "fill", [STEP_DOT] = "dot", [STEP_BATCH] = "batch", [STEP_CONV] = "conv", [STEP_DEPTH] = "depthwise",
-        [STEP_MOVE] = "move", [STEP_CAST] = "cast", [STEP_TRANSPOSE] = "transpose", [STEP_DYNAMIC] = "dynamic", [STEP_POOL] = "pool", [STEP_INDEX] = "index",
-        [STEP_ROWS] = "rows", [STEP_BLOCK] = "block", [STEP_COPY] = "copy", [STEP_SCAN] = "scan", [STEP_NUMBER] = "number", [STEP_NEST] = "nest",
-        [STEP_LOOP_BEGIN] = "loop", [STEP_LOOP_TEST] = "test", [STEP_LOOP_END] = "end", [STEP_SWITCH] = "switch", [STEP_CASE] = "case", [STEP_SWITCH_END] = "end"};
     const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
-    assert(s->kind < sizeof kinds / sizeof *kinds);
-    assert(kinds[s->kind]);
-    buf_printf(out, "# %u %s%s%s:", (uint32_t)(s - l->steps.at), kinds[s->kind], op ? " " : "", op ? hlo_row(op)->name : "");
+    buf_printf(out, "# %u %s%s%s:", (uint32_t)(s - l->steps.at), step_rows[s->kind].name, op ? " " : "", op ? hlo_row(op)->name : "");
     print_refs(l, s->ins, s->nins, out);
     buf_printf(out, " ->");
     print_refs(l, s->outs, s->nouts, out);

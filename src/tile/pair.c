@@ -207,7 +207,7 @@ static void look_at(Plan *p, uint32_t i) {
     }
     for (int core = 0; core < 2; core++)
         take_probe(p, w, &parts[core], core);
-    w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (emit_tiles_apart(s) || !parts_meet(p, w));
+    w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (step_rows[s->kind].tiles_apart || !parts_meet(p, w));
     if (step_is_collective(p->l, s)) // beside the engines
         w->cost[0] = w->cost[1] = STEP_NS;
     if (w->shared)
