@@ -16,6 +16,7 @@
 #include "tile/area.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define TILE_K PARTITIONS
 #define TILE_M PARTITIONS
@@ -32,15 +33,9 @@ typedef struct Walk { // axes of one tensor, those that continue each other join
     int64_t size;
 } Walk;
 
-typedef struct Box { // a range of a view whose axes are whole
-    int64_t at, off; // first element: counted inside the range, and its offset in the tensor
-    int rank;
-    int64_t n[VIEW_AXES], stride[VIEW_AXES], flat[VIEW_AXES]; // flat: distance inside the range
-} Box;
-
 #define BOXES_MAX (2 * VIEW_AXES)
-typedef struct Boxes {
-    Box at[BOXES_MAX];
+typedef struct Boxes { // ranges of a walk whose axes are whole. src: in the tensor; dst: counted inside the range
+    Nest at[BOXES_MAX];
     int count;
 } Boxes;
 
@@ -116,14 +111,11 @@ static void cut(const Walk *v, int axis, int64_t from, int64_t len, int64_t at, 
         int64_t head = from % inner, whole = head ? 0 : len / inner;
         int64_t here = off + from / inner * v->at[axis].stride;
         if (whole) {
-            Box *b = &out->at[out->count++];
+            Nest *b = &out->at[out->count++];
             assert(out->count <= BOXES_MAX);
-            *b = (Box){.at = at, .off = here, .rank = v->rank - axis};
-            for (int i = axis; i < v->rank; i++) {
-                b->n[i - axis] = i == axis ? whole : v->at[i].n;
-                b->stride[i - axis] = v->at[i].stride;
-                b->flat[i - axis] = inner_size(v, i + 1);
-            }
+            *b = (Nest){.src = here, .dst = at, .rank = v->rank - axis};
+            for (int i = axis; i < v->rank; i++)
+                b->axis[i - axis] = (Axis){i == axis ? whole : v->at[i].n, v->at[i].stride, inner_size(v, i + 1)};
             from += whole * inner, at += whole * inner, len -= whole * inner;
             continue;
         }
@@ -177,23 +169,17 @@ static double joined_share(const Plan *p, const Side *s, int64_t cols) {
 // --- transfers ---------------------------------------------------------------------------------------
 
 // Between a box of HBM elements, `parts` of them `part_stride` apart on partitions, and SBUF.
-static void transfer(Plan *p, int queue, bool loads, int dtype, const Box *b, Mem near, uint64_t far, int64_t parts, int64_t part_stride) {
+static void transfer(Plan *p, int queue, bool loads, int dtype, const Nest *b, Mem near, uint64_t far, int64_t parts, int64_t part_stride) {
     int outer = b->rank > 3 ? b->rank - 3 : 0;
-    int64_t at[VIEW_AXES] = {0}, size = (int64_t)dtype_bytes(dtype);
-    for (bool more = true; more;) {
-        int64_t off = 0, flat = 0;
-        for (int i = 0; i < outer; i++)
-            off += at[i] * b->stride[i], flat += at[i] * b->flat[i];
-        View hbm = VIEW(mem_hbm(far + (uint64_t)(off * size)), dtype, {parts, part_stride}), sbuf = VIEW(mem_off(near, flat * size), dtype, {parts});
+    int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(dtype);
+    do {
+        int64_t src, dst;
+        nest_at(b, outer, at, &src, &dst);
+        View hbm = VIEW(mem_hbm(far + (uint64_t)(src * size)), dtype, {parts, part_stride}), sbuf = VIEW(mem_off(near, dst * size), dtype, {parts});
         for (int i = outer; i < b->rank; i++)
-            hbm.at[hbm.rank++] = (ViewAxis){b->n[i], b->stride[i]}, sbuf.at[sbuf.rank++] = (ViewAxis){b->n[i], b->flat[i]};
+            hbm.at[hbm.rank++] = (ViewAxis){b->axis[i].n, b->axis[i].src}, sbuf.at[sbuf.rank++] = (ViewAxis){b->axis[i].n, b->axis[i].dst};
         put_dma(p->e, queue, loads ? sbuf : hbm, loads ? hbm : sbuf);
-        more = false;
-        for (int i = outer; i-- > 0 && !more;) {
-            more = ++at[i] < b->n[i];
-            at[i] = more ? at[i] : 0;
-        }
-    }
+    } while (nest_next(b, outer, at));
 }
 
 // Column `col` of a tile; where tiles are joined a hazard stands for what came by a queue.
@@ -238,17 +224,16 @@ static void load_rows(Plan *p, Side *s, uint32_t slot, uint32_t tile, Rows r, in
 }
 
 // The last axis of a box goes on the partitions, the one before it beside it; or pieces of a long one.
-static void load_transposed(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box *b, int64_t k0, int64_t klen) {
+static void load_transposed(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Nest *b, int64_t k0, int64_t klen) {
     int last = b->rank - 1;
-    int64_t n = b->n[last], stride = b->stride[last], full = n / TILE_M, rest = n % TILE_M, at[VIEW_AXES] = {0};
+    int64_t n = b->axis[last].n, stride = b->axis[last].src, full = n / TILE_M, rest = n % TILE_M, at[OTRN_MAX_RANK] = {0};
     bool pairs = n <= TILE_M && last > 0;
     int outer = pairs ? last - 1 : last;
-    for (bool more = true; more;) {
-        Rows r = {.off = b->off, .col = b->at, .parts = n, .part_stride = stride, .count = 1};
-        for (int i = 0; i < outer; i++)
-            r.off += at[i] * b->stride[i], r.col += at[i] * b->flat[i];
+    do {
+        Rows r = {.parts = n, .part_stride = stride, .count = 1};
+        nest_at(b, outer, at, &r.off, &r.col);
         if (pairs)
-            r.count = b->n[outer], r.stride = b->stride[outer];
+            r.count = b->axis[outer].n, r.stride = b->axis[outer].src;
         if (n <= TILE_M) {
             load_rows(p, s, slot, tile, r, k0, klen);
         } else {
@@ -258,12 +243,7 @@ static void load_transposed(Plan *p, Side *s, uint32_t slot, uint32_t tile, cons
             if (rest)
                 load_rows(p, s, slot, tile, r, k0, klen);
         }
-        more = false;
-        for (int i = outer; i-- > 0 && !more;) {
-            more = ++at[i] < b->n[i];
-            at[i] = more ? at[i] : 0;
-        }
-    }
+    } while (nest_next(b, outer, at));
 }
 
 // A tile of k, or `tiles` of them a step apart.
@@ -277,15 +257,14 @@ static void load_tiles(Plan *p, Side *s, uint32_t slot, uint32_t tile, const Box
         int64_t off = walk_run(&s->k, k, &run);
         run = min64(run, k0 + klen - k);
         for (int i = 0; i < f->count; i++) {
-            Box b = f->at[i];
+            Nest b = f->at[i];
             if (tiles > 1 && b.rank < VIEW_AXES) {
-                for (int a = b.rank++; a > 0; a--)
-                    b.n[a] = b.n[a - 1], b.stride[a] = b.stride[a - 1], b.flat[a] = b.flat[a - 1];
-                b.n[0] = tiles, b.stride[0] = step, b.flat[0] = s->pitch;
+                memmove(b.axis + 1, b.axis, (size_t)b.rank++ * sizeof *b.axis);
+                b.axis[0] = (Axis){tiles, step, s->pitch};
             }
             uint32_t odd = (s->joined ? p->next_in++ : tile) % 2;
-            Mem to = mem_part(slot_mem(p, s, slot, tile, b.at, s->joined ? odd : tile), k - k0);
-            transfer(p, odd ? QUEUE_IN2 : QUEUE_IN, true, p->c.stype, &b, to, s->addr + (uint64_t)((off + b.off) * (int64_t)p->elem), run,
+            Mem to = mem_part(slot_mem(p, s, slot, tile, 0, s->joined ? odd : tile), k - k0);
+            transfer(p, odd ? QUEUE_IN2 : QUEUE_IN, true, p->c.stype, &b, to, s->addr + (uint64_t)(off * (int64_t)p->elem), run,
                      s->k.at[s->k.rank - 1].stride);
         }
     }
@@ -343,8 +322,8 @@ static void evict(Plan *p, int bank, int64_t m0, int64_t mrows, int64_t n0, int6
         int64_t off = walk_run(&p->out_m, m, &run), size = (int64_t)p->out_elem;
         run = min64(run, m0 + mrows - m);
         for (int i = 0; i < f.count; i++)
-            transfer(p, QUEUE_OUT, false, p->c.dtype, &f.at[i], mem_off(mem_part(at, m - m0), f.at[i].at * size),
-                     p->c.out + (uint64_t)((off + f.at[i].off) * size), run, p->out_m.at[p->out_m.rank - 1].stride);
+            transfer(p, QUEUE_OUT, false, p->c.dtype, &f.at[i], mem_part(at, m - m0), p->c.out + (uint64_t)(off * size), run,
+                     p->out_m.at[p->out_m.rank - 1].stride);
     }
 }
 

@@ -224,9 +224,8 @@ static void fill_box(const Fill *f, Nest b) {
     int outer = b.rank > 2 ? b.rank - 2 : 0;
     int64_t at[OTRN_MAX_RANK] = {0};
     do {
-        int64_t to = b.dst;
-        for (int i = 0; i < outer; i++)
-            to += at[i] * b.axis[i].dst;
+        int64_t none, to;
+        nest_at(&b, outer, at, &none, &to);
         Axis two[2] = {{1, 0, 0}, {1, 0, 0}};
         for (int i = outer; i < b.rank; i++)
             two[i - outer] = b.axis[i];

@@ -50,15 +50,21 @@ bool nest_next(const Nest *n, int outer, int64_t *at) {
     return false;
 }
 
+void nest_at(const Nest *n, int outer, const int64_t *at, int64_t *src, int64_t *dst) {
+    assert(outer <= n->rank);
+    *src = n->src, *dst = n->dst;
+    for (int i = 0; i < outer; i++)
+        *src += at[i] * n->axis[i].src, *dst += at[i] * n->axis[i].dst;
+}
+
 void nest_put(Emit *e, const Nest *n, int engine, int queue, uint64_t src, uint64_t dst, int dtype, const NestTerm *term) {
     int outer = n->rank > DMA_AXES ? n->rank - DMA_AXES : 0, first = DMA_AXES - (n->rank - outer);
     int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(dtype);
     assert(n->rank >= 0 && n->rank <= OTRN_MAX_RANK);
     assert(queue < QUEUE_COUNT);
     do {
-        int64_t from = n->src, to = n->dst;
-        for (int i = 0; i < outer; i++)
-            from += at[i] * n->axis[i].src, to += at[i] * n->axis[i].dst;
+        int64_t from, to;
+        nest_at(n, outer, at, &from, &to);
         View s = VIEW(mem_hbm(src + (uint64_t)(from * size)), dtype, {1}, {1}, {1}, {1}), d = VIEW(mem_hbm(dst + (uint64_t)(to * size)), dtype, {1}, {1}, {1}, {1});
         for (int i = outer; i < n->rank; i++) {
             Axis a = n->axis[i];

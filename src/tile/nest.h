@@ -25,6 +25,7 @@ void nest_swap(Nest *n);                           // the other way
 int64_t nest_size(const Nest *n);                  // positions
 // Steps to the next position of the first `outer` axes; false: there is none.
 bool nest_next(const Nest *n, int outer, int64_t *at);
+void nest_at(const Nest *n, int outer, const int64_t *at, int64_t *src, int64_t *dst); // offsets of that position, elements
 // Transfers between the two, four axes each; `term`: registers that stand in the addresses, or NULL.
 typedef struct NestTerm {
     uint8_t reg[2];

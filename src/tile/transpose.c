@@ -23,8 +23,7 @@ typedef struct Transpose {
     bool to_short; // … are what it makes
     int64_t shorter, longer;
     Axis part, run;           // dense in the operand, dense in the result
-    Axis rest[OTRN_MAX_RANK]; // the others
-    int nrest;
+    Nest rest; // the others, the slowest of the result first
     size_t size;
 } Transpose;
 
@@ -44,34 +43,25 @@ static bool transpose_of(const Hlo *h, const HloOp *op, Transpose *t) {
     for (int i = 0; i < out->rank; i++)
         nest.axis[i] = (Axis){out->dims[i], from[perm[i]], to[i]};
     nest_join(&nest);
-    Axis axes[OTRN_MAX_RANK]; // the fastest of the result first
-    int n = nest.rank;
-    for (int i = 0; i < n; i++)
-        axes[i] = nest.axis[n - 1 - i];
-    int dense = -1;
-    for (int i = 0; i < n; i++)
-        dense = axes[i].src == 1 ? i : dense;
-    if (n < 2 || dense < 1 || axes[0].dst != 1)
+    int last = nest.rank - 1, dense = 0;
+    while (dense <= last && nest.axis[dense].src != 1)
+        dense++;
+    if (last < 1 || dense >= last || nest.axis[last].dst != 1)
         return false;
-    if (n == 2) { // a matrix
-        t->to_short = axes[0].n < axes[1].n;
-        t->shorter = t->to_short ? axes[0].n : axes[1].n, t->longer = t->to_short ? axes[1].n : axes[0].n;
+    t->run = nest.axis[last], t->part = nest.axis[dense];
+    if (last == 1) { // a matrix
+        t->to_short = t->run.n < t->part.n;
+        t->shorter = min64(t->run.n, t->part.n), t->longer = max64(t->run.n, t->part.n);
         t->narrow = t->shorter <= SHORT_MAX && t->longer >= LONG_MIN;
         if (t->narrow)
             return true;
     }
-    t->run = axes[0], t->part = axes[dense];
-    for (int i = 1; i < n; i++)
+    for (int i = 0; i < last; i++)
         if (i != dense)
-            t->rest[t->nrest++] = axes[i];
-    int64_t bytes = t->run.n * (int64_t)t->size, tiles = (t->part.n + PARTITIONS - 1) / PARTITIONS;
-    tiles *= (bytes + SLOT_BYTES - 1) / SLOT_BYTES;
-    if (t->nrest && bytes < SLOT_BYTES) // several of the first other axis go together
-        tiles *= t->rest[0].n / (SLOT_BYTES / bytes) + 1;
-    else if (t->nrest)
-        tiles *= t->rest[0].n;
-    for (int i = 1; i < t->nrest; i++)
-        tiles *= t->rest[i].n;
+            t->rest.axis[t->rest.rank++] = nest.axis[i];
+    int64_t bytes = t->run.n * (int64_t)t->size, tiles = ceil_div(t->part.n, PARTITIONS) * ceil_div(bytes, SLOT_BYTES);
+    for (int i = 0; i < t->rest.rank; i++) // several of the fastest go together
+        tiles *= i == t->rest.rank - 1 && bytes < SLOT_BYTES ? t->rest.axis[i].n / (SLOT_BYTES / bytes) + 1 : t->rest.axis[i].n;
     return t->part.n >= PARTS_MIN && bytes >= RUN_MIN && tiles < 65536;
 }
 
@@ -102,13 +92,13 @@ static void transpose_pieces(Transposing *x, Mem slot, int64_t off, int64_t at, 
     for (int64_t c = 0, n; c < pieces.n; c += n) {
         uint32_t turn = ring_turn(&x->stages);
         Mem stage = ring_at(&x->stages, turn);
-        n = pieces.n - c < most ? pieces.n - c : most;
+        n = min64(most, pieces.n - c);
         put_dma(x->e, turn ? QUEUE_IN2 : QUEUE_IN, VIEW(stage, x->dtype, {run}, {n, parts}, {parts, 1}),
                 VIEW(mem_hbm(x->src + (uint64_t)((off + c * pieces.src) * size)), x->dtype, {run, x->t.run.src}, {n, pieces.src}, {parts, 1}));
         for (int64_t g = 0, some; g < n; g += some) {
             uint32_t number = ring_turn(&x->banks);
             Mem bank = ring_at(&x->banks, number);
-            some = n - g < bank_most ? n - g : bank_most;
+            some = min64(bank_most, n - g);
             put_transposes(x->e, x->dtype, bank, run, mem_off(stage, g * parts * size), parts, some * run, run, parts);
             put_copy(x->e, number % 2 ? ENG_SCALAR : ENG_VECTOR,
                      VIEW(mem_off(slot, (at + (c + g) * pieces.dst) * size), x->dtype, {parts}, {some, pieces.dst}, {run, 1}),
@@ -184,25 +174,18 @@ static void transpose_narrow(Transposing *x) {
 
 static void transpose_wide(Transposing *x) {
     // as many of one other axis as a slot has room for go in one transfer
-    Axis many = {1, 0, 0};
-    int64_t fit = (int64_t)(SLOT_BYTES / x->t.size) / x->t.run.n;
-    if (x->t.nrest)
-        many = x->t.rest[0];
-    int64_t at[OTRN_MAX_RANK] = {0}, all = many.n, each = fit < 1 ? 1 : fit < all ? fit : all;
-    for (bool more = true; more;) {
-        int64_t src = 0, dst = 0;
-        for (int i = 1; i < x->t.nrest; i++)
-            src += at[i] * x->t.rest[i].src, dst += at[i] * x->t.rest[i].dst;
+    const Nest *rest = &x->t.rest;
+    int outer = rest->rank ? rest->rank - 1 : 0;
+    Axis many = rest->rank ? rest->axis[outer] : (Axis){1, 0, 0};
+    int64_t at[OTRN_MAX_RANK] = {0}, all = many.n, each = max64(1, min64(all, (int64_t)(SLOT_BYTES / x->t.size) / x->t.run.n));
+    do {
+        int64_t src, dst;
+        nest_at(rest, outer, at, &src, &dst);
         for (int64_t k = 0; k < all; k += each) {
-            many.n = all - k < each ? all - k : each;
+            many.n = min64(each, all - k);
             transpose_parts(x, src + k * many.src, dst + k * many.dst, many);
         }
-        more = false;
-        for (int i = x->t.nrest; i-- > 1 && !more;) {
-            more = ++at[i] < x->t.rest[i].n;
-            at[i] = more ? at[i] : 0;
-        }
-    }
+    } while (nest_next(rest, outer, at));
 }
 
 void emit_transpose(Emit *e, const Step *s) {
