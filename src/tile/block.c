@@ -17,12 +17,6 @@
 #define CHUNK_MIN 512
 #define CHUNK_COLS 512 // columns, where PSUM does not hold all
 
-typedef struct Find {
-    Lower *l;
-    Emit *e;            // for questions only
-    Users u;
-} Find;
-
 static uint32_t align64(uint64_t v) { return (uint32_t)((v + 63) & ~(uint64_t)63); }
 
 // --- products before ---------------------------------------------------------------------------------
@@ -38,22 +32,22 @@ static bool strides_fit(const Side *s) {
     return s->k_stride * PARTITIONS <= INT32_MAX && s->free_stride <= INT32_MAX;
 }
 
-static void try_before(Find *f, Block *b, const HloOp *rows, uint32_t i) {
-    const Hlo *h = f->l->h;
+static void try_before(Lower *l, Block *b, const HloOp *rows, uint32_t i) {
+    const Hlo *h = l->h;
     ValueId value = hlo_operand(h, rows, i), v = value;
     uint32_t n;
     OpId def;
     for (;;) {
-        users_of(&f->u, v, &n);
+        users_of(&l->users, v, &n);
         def = h->values.at[v].def;
-        if (n != 1 || !def || f->u.region[def] != f->u.region[b->rows])
+        if (n != 1 || !def || l->users.region[def] != l->users.region[b->rows])
             return;
         if (hlo_at(h, def)->code != HLO_RESHAPE)
             break;
         v = hlo_operand(h, hlo_at(h, def), 0);
     }
     const HloOp *dot = hlo_at(h, def);
-    if (b->npro == BLOCK_PRO || !dot_on_tensor_engine(h, dot) || f->l->block_of[def])
+    if (b->npro == BLOCK_PRO || !dot_on_tensor_engine(h, dot) || l->block_of[def])
         return;
     BlockDot d = {.op = def, .value = value, .index = i};
     d.dtype = d.lhs.dtype = d.rhs.dtype = hlo_value_type(h, hlo_operand(h, dot, 0))->dtype;
@@ -80,15 +74,15 @@ static bool batches_in_order(const Side *s, int64_t each) {
     return true;
 }
 
-static bool behind(const Find *f, Block *b, ValueId v, OpId id, BlockDot *out) {
-    const Hlo *h = f->l->h;
+static bool behind(const Lower *l, Block *b, ValueId v, OpId id, BlockDot *out) {
+    const Hlo *h = l->h;
     const HloOp *dot = hlo_at(h, id);
-    if (!dot_on_tensor_engine(h, dot) || f->u.region[id] != f->u.region[b->rows] || f->l->block_of[id])
+    if (!dot_on_tensor_engine(h, dot) || l->users.region[id] != l->users.region[b->rows] || l->block_of[id])
         return false;
     ValueId lhs = hlo_operand(h, dot, 0), rhs = hlo_operand(h, dot, 1);
     bool second = rhs == v;
     const HloType *t = hlo_value_type(h, v), *ot = hlo_value_type(h, second ? lhs : rhs);
-    if (lhs == rhs || t->dtype != ot->dtype || !users_there_before(&f->u, second ? lhs : rhs, b->rows))
+    if (lhs == rhs || t->dtype != ot->dtype || !users_there_before(&l->users, second ? lhs : rhs, b->rows))
         return false;
     Side own;
     *out = (BlockDot){.op = id, .turned = second, .dtype = t->dtype, .rhs.dtype = t->dtype, .otype = hlo_value_type(h, dot->results)->dtype};
@@ -103,30 +97,30 @@ static bool behind(const Find *f, Block *b, ValueId v, OpId id, BlockDot *out) {
 }
 
 // Every reader of the result, through reshapes, is a product that goes with the program.
-static bool collect_behind(const Find *f, Block *b, ValueId v, uint32_t result) {
+static bool collect_behind(const Lower *l, Block *b, ValueId v, uint32_t result) {
     uint32_t n;
-    const OpId *users = users_of(&f->u, v, &n);
+    const OpId *users = users_of(&l->users, v, &n);
     for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(f->l->h, users[i]);
+        const HloOp *op = hlo_at(l->h, users[i]);
         if (op->code == HLO_RESHAPE) {
-            if (!collect_behind(f, b, op->results, result))
+            if (!collect_behind(l, b, op->results, result))
                 return false;
             continue;
         }
-        if (b->nepi == BLOCK_EPI || !behind(f, b, v, users[i], &b->epi[b->nepi]))
+        if (b->nepi == BLOCK_EPI || !behind(l, b, v, users[i], &b->epi[b->nepi]))
             return false;
         b->epi[b->nepi].index = result;
-        b->epi[b->nepi++].value = hlo_at(f->l->h, b->rows)->results + result;
+        b->epi[b->nepi++].value = hlo_at(l->h, b->rows)->results + result;
     }
     return n > 0;
 }
 
-static void try_behind(Find *f, Block *b, uint32_t result) {
-    const Hlo *h = f->l->h;
+static void try_behind(Lower *l, Block *b, uint32_t result) {
+    const Hlo *h = l->h;
     const HloOp *rows = hlo_at(h, b->rows);
     uint32_t before = b->nepi;
     if (hlo_value_type(h, rows->results + result)->elems != b->batches * b->m * b->n ||
-        !collect_behind(f, b, rows->results + result, result))
+        !collect_behind(l, b, rows->results + result, result))
         b->nepi = before;
 }
 
@@ -273,27 +267,27 @@ static bool place_memories(Block *b, bool turn, bool chunks) {
     return fits && place_banks(b);
 }
 
-static void leave_out_masked(Find *f, Block *b) {
+static void leave_out_masked(Lower *l, Block *b) {
     bool feeds[64] = {0};
     b->masked = (Masked){0};
-    if (hlo_at(f->l->h, b->rows)->nresults > 64)
+    if (hlo_at(l->h, b->rows)->nresults > 64)
         return;
     for (uint32_t i = 0; i < b->nepi; i++) {
         feeds[b->epi[i].index] = true;
         if (b->epi[i].over_rows && b->epi[i].turned)
             return; // its accumulators are not told apart by tiles of columns
     }
-    if (!mask_find(f->l->c, b->rows, b->m, b->n, feeds, &b->masked))
+    if (!mask_find(l->c, b->rows, b->m, b->n, feeds, &b->masked))
         b->masked = (Masked){0};
 }
 
 // The largest part of the rows that stays while all columns pass; else chunks of rows come again for each chunk of columns.
-static bool place_width(const Find *f, Block *b, int64_t width, bool by_columns) {
+static bool place_width(const Lower *l, Block *b, int64_t width, bool by_columns) {
     Step s = {.op = b->rows};
     b->width = width, b->by_columns = by_columns;
     for (int chunks = 0; chunks < 2; chunks++)
         for (b->part = b->m;; b->part = (b->part / 2 + CHUNK_MAX - 1) / CHUNK_MAX * CHUNK_MAX) {
-            if (place_memories(b, f->e->chip->dma_transpose <= 0, chunks) && rows_begin(f->e, &s, b))
+            if (place_memories(b, l->asks->chip->dma_transpose <= 0, chunks) && rows_begin(l->asks, &s, b))
                 return true;
             if (!by_columns || b->part <= CHUNK_MAX)
                 break;
@@ -302,46 +296,45 @@ static bool place_width(const Find *f, Block *b, int64_t width, bool by_columns)
 }
 
 // Rows whole, or in chunks. Chunks of what contracts rows have to be the outer loop: PSUM has no room for all columns.
-static bool place_all(Find *f, Block *b) {
-    leave_out_masked(f, b);
-    if (place_width(f, b, b->n, false))
+static bool place_all(Lower *l, Block *b) {
+    leave_out_masked(l, b);
+    if (place_width(l, b, b->n, false))
         return true;
     bool by_columns = false;
     for (uint32_t i = 0; i < b->nepi; i++)
         by_columns = by_columns || b->epi[i].over_rows;
     for (int64_t width = CHUNK_COLS; width >= PSUM_BANK_COLS && b->nepi; width /= 2)
-        if (width < b->n && place_width(f, b, width, by_columns))
+        if (width < b->n && place_width(l, b, width, by_columns))
             return true;
     return false;
 }
 
 // --- finding -----------------------------------------------------------------------------------------
 
-static void mark_chain(Find *f, ValueId v, OpId stop, uint32_t number) { // reshapes between a value and its reader
+static void mark_chain(Lower *l, ValueId v, OpId stop, uint32_t number) { // reshapes between a value and its reader
     uint32_t n;
-    const OpId *users = users_of(&f->u, v, &n);
+    const OpId *users = users_of(&l->users, v, &n);
     for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(f->l->h, users[i]);
+        const HloOp *op = hlo_at(l->h, users[i]);
         if (users[i] == stop || op->code != HLO_RESHAPE)
             continue;
-        f->l->block_of[users[i]] = number;
-        mark_chain(f, op->results, stop, number);
+        l->block_of[users[i]] = number;
+        mark_chain(l, op->results, stop, number);
     }
 }
 
-static void keep(Find *f, Block *b) {
-    Lower *l = f->l;
+static void keep(Lower *l, Block *b) {
     VEC_PUSH(l->c->scratch, &l->blocks, ARENA_NEW(l->c->scratch, Block));
     *l->blocks.at[l->blocks.n - 1] = *b;
     uint32_t number = l->blocks.n; // from 1
     l->block_of[b->rows] = number;
     for (uint32_t i = 0; i < b->npro; i++) {
         l->block_of[b->pro[i].op] = number;
-        mark_chain(f, hlo_at(l->h, b->pro[i].op)->results, b->rows, number);
+        mark_chain(l, hlo_at(l->h, b->pro[i].op)->results, b->rows, number);
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         l->block_of[b->epi[i].op] = number;
-        mark_chain(f, b->epi[i].value, 0, number);
+        mark_chain(l, b->epi[i].value, 0, number);
     }
 }
 
@@ -360,9 +353,8 @@ static bool is_flat(const Hlo *h, const HloOp *op) {
     return true;
 }
 
-static void try_rows(void *find, OpId id) {
-    Find *f = find;
-    const Hlo *h = f->l->h;
+static void try_rows(Lower *l, OpId id) {
+    const Hlo *h = l->h;
     const HloOp *op = hlo_at(h, id);
     Block b = {.rows = id};
     int64_t rows;
@@ -373,24 +365,23 @@ static void try_rows(void *find, OpId id) {
         return;
     for (uint32_t i = 0; i < n; i++)
         if (kinds[i] == FUSED_SAME)
-            try_before(f, &b, op, i);
+            try_before(l, &b, op, i);
     if (!b.npro || b.batches * b.m != rows)
         return;
-    bool tiny = b.m <= rows_short(f->e->chip) && b.n <= rows_short(f->e->chip);
+    bool tiny = b.m <= rows_short(l->asks->chip) && b.n <= rows_short(l->asks->chip);
     for (uint32_t i = 0; i < op->nresults && !tiny; i++)
-        try_behind(f, &b, i);
-    if (place_all(f, &b)) {
-        keep(f, &b);
+        try_behind(l, &b, i);
+    if (place_all(l, &b)) {
+        keep(l, &b);
         return;
     }
     b.nepi = 0; // the program and what is before it, at least
-    if (place_all(f, &b))
-        keep(f, &b);
+    if (place_all(l, &b))
+        keep(l, &b);
 }
 
 // The block whose program reads the value and nothing more of it than counts; NULL: somebody else does.
-static const Block *narrow_reader(const Find *f, OpId user, ValueId v) {
-    const Lower *l = f->l;
+static const Block *narrow_reader(const Lower *l, OpId user, ValueId v) {
     const HloOp *op = hlo_at(l->h, user);
     const Block *b = l->block_of[user] ? l->blocks.at[l->block_of[user] - 1] : NULL;
     uint32_t n;
@@ -409,21 +400,21 @@ static bool keeps_columns(const Hlo *h, const HloOp *op) {
 }
 
 // Adds what the readers of the value need of it; false: they may need all.
-static bool add_reads(const Find *f, Wedge *w, ValueId v) {
+static bool add_reads(const Lower *l, Wedge *w, ValueId v) {
     uint32_t n;
-    const OpId *users = users_of(&f->u, v, &n);
+    const OpId *users = users_of(&l->users, v, &n);
     for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(f->l->h, users[i]);
-        if (keeps_columns(f->l->h, op)) {
-            if (!add_reads(f, w, op->results))
+        const HloOp *op = hlo_at(l->h, users[i]);
+        if (keeps_columns(l->h, op)) {
+            if (!add_reads(l, w, op->results))
                 return false;
             continue;
         }
-        const Block *b = narrow_reader(f, users[i], v);
+        const Block *b = narrow_reader(l, users[i], v);
         if (!b || (w->m && w->m != b->m))
             return false;
         if (!w->m)
-            w->m = b->m, w->read = ARENA_NEWN(f->l->c->scratch, bool, (size_t)(b->m / PARTITIONS) * w->across);
+            w->m = b->m, w->read = ARENA_NEWN(l->c->scratch, bool, (size_t)(b->m / PARTITIONS) * w->across);
         for (int64_t t = 0; t < b->m / PARTITIONS; t++)
             for (int64_t c = 0; c < b->masked.widths[t]; c += PARTITIONS)
                 w->read[t * w->across + c / PARTITIONS] = true;
@@ -431,29 +422,21 @@ static bool add_reads(const Find *f, Wedge *w, ValueId v) {
     return n > 0;
 }
 
-static void find_wedge(void *find, OpId id) {
-    Find *f = find;
-    const HloOp *op = hlo_at(f->l->h, id);
-    const HloType *t = op->nresults == 1 ? hlo_value_type(f->l->h, op->results) : NULL;
-    if (!t || t->rank < 2 || !rows_of_ints(f->l->h, op))
+static void find_wedge(Lower *l, OpId id) {
+    const HloOp *op = hlo_at(l->h, id);
+    const HloType *t = op->nresults == 1 ? hlo_value_type(l->h, op->results) : NULL;
+    if (!t || t->rank < 2 || !rows_of_ints(l->h, op))
         return;
     Wedge w = {.n = t->dims[t->rank - 1], .across = block_tiles(t->dims[t->rank - 1])};
-    if (!add_reads(f, &w, op->results) || t->elems % (w.m * w.n))
+    if (!add_reads(l, &w, op->results) || t->elems % (w.m * w.n))
         return;
-    f->l->wedge_of[id] = ARENA_NEW(f->l->c->scratch, Wedge);
-    *f->l->wedge_of[id] = w;
+    l->wedge_of[id] = ARENA_NEW(l->c->scratch, Wedge);
+    *l->wedge_of[id] = w;
 }
 
-void blocks_find(Lower *l, const ChipFile *chip) {
-    const Hlo *h = l->h;
-    Arena *a = l->c->scratch;
-    l->block_of = ARENA_NEWN(a, uint32_t, h->ops.n);
-    Emit *e = ARENA_NEW(a, Emit);
-    *e = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, h->values.n)};
-    Find f = {.l = l, .e = e};
-    RegionId body = l->main->body;
-    users_make(&f.u, l->c->hlo, l->c->scratch, body);
-    lower_each_rows(l, body, try_rows, &f);
-    l->wedge_of = ARENA_NEWN(a, struct Wedge *, h->ops.n);
-    lower_each_rows(l, body, find_wedge, &f);
+void blocks_find(Lower *l) {
+    l->block_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
+    l->wedge_of = ARENA_NEWN(l->c->scratch, struct Wedge *, l->h->ops.n);
+    lower_each_rows(l, l->main->body, try_rows);
+    lower_each_rows(l, l->main->body, find_wedge);
 }

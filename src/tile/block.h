@@ -79,7 +79,7 @@ static inline int64_t block_gathered(const Block *b, const BlockDot *d) { // row
     return d->over_rows ? b->width : b->by_columns ? PARTITIONS : b->chunk;
 }
 // Looks at the region's row programs; fills l->blocks and l->block_of.
-void blocks_find(Lower *l, const ChipFile *chip);
+void blocks_find(Lower *l);
 uint32_t block_turned_slot(const Block *b, uint32_t epi); // which turned value it reads
 uint64_t block_hold_bytes(const Block *b, const BlockDot *d); // HBM for sums over rows between parts; 0: they wait nowhere
 void emit_block(Emit *e, const Step *s);

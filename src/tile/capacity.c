@@ -30,7 +30,7 @@ void capacity_values(Emit *e) {
     HloFunc *f = l->main;
     Artifact *art = e->art;
     HloRegion *body = &h->regions.at[f->body];
-    const HloOp *ret = hlo_at(h, body->ops.at[body->ops.n - 1]);
+    const HloOp *ret = region_return(h, body);
     assert(ret->noperands == f->nresults && body->nargs == f->nargs);
     art->nargs = f->nargs;
     art->nresults = f->nresults;
@@ -63,7 +63,7 @@ static OpId maker(const Lower *l, OpId id, BufId buf) {
     const HloRegion *region = id && is_joined(op) ? hlo_op_region(l->h, op, 0) : NULL;
     for (uint32_t k = 0; region && k < op->nresults; k++)
         for (uint32_t i = 0; l->buf_of[op->results + k] == buf && i + 1 < region->ops.n; i++)
-            if (hlo_at(l->h, region->ops.at[i])->results == hlo_operand(l->h, hlo_at(l->h, region->ops.at[region->ops.n - 1]), k))
+            if (hlo_at(l->h, region->ops.at[i])->results == hlo_operand(l->h, region_return(l->h, region), k))
                 return region->ops.at[i];
     return id;
 }

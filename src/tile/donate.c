@@ -131,7 +131,7 @@ static void take_next(Donors *d, bool types) {
 void lower_donate(Lower *l) {
     const HloFunc *f = l->main;
     const HloRegion body = l->h->regions.at[f->body];
-    Donors d = {.l = l, .body = &body, .ret = lower_return(l, &body), .free = ARENA_NEWN(l->c->scratch, bool, f->nargs + 1)};
+    Donors d = {.l = l, .body = &body, .ret = region_return(l->h, &body), .free = ARENA_NEWN(l->c->scratch, bool, f->nargs + 1)};
     for (uint32_t j = 0; j < f->nresults; j++)
         l->alias[j] = -1;
     for (uint32_t i = 0; i < f->nargs; i++)

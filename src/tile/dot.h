@@ -8,6 +8,6 @@
 bool dot_fits_epilogue(Emit *e, const Epilogue *p);  // there is room in SBUF for both
 // Bytes of HBM that a product wants for an operand it would transpose again and again; 0: none. p: its epilogue, or NULL.
 uint64_t dot_keeps(Emit *e, OpId dot, const Epilogue *p);
-void epilogues_find(Lower *l, const ChipFile *chip); // epilogue.c: fills l->epilogues and l->epilogue_of
+void epilogues_find(Lower *l); // epilogue.c: fills l->epilogues and l->epilogue_of
 
 #endif

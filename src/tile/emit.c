@@ -182,7 +182,7 @@ static void load_reg(Emit *e, const Step *s) {
     ValueId v = hlo_operand(e->l->h, op, 0);
     if (s->kind == STEP_LOOP_TEST) {
         const HloRegion *cond = hlo_op_region(e->l->h, op, 0);
-        v = hlo_operand(e->l->h, hlo_at(e->l->h, cond->ops.at[cond->ops.n - 1]), 0);
+        v = hlo_operand(e->l->h, region_return(e->l->h, cond), 0);
     }
     emit_control(e, (IsaInst){.op = ISA_REG_LOAD, .reg = SWITCH_REG, .src = emit_addr(e, b),
                               .stype = hlo_value_type(e->l->h, v)->dtype});

@@ -86,8 +86,8 @@ typedef struct Emit {
     Meeting *meetings;          // by round
 } Emit;
 
-// sched.c. Instructions of a step are recorded in its lane and placed later, so what they point to must stay; with
-// LANE_NONE they are placed at once, after everything recorded before.
+// sched.c. Instructions of a step are recorded in its lane and placed later, so what they point to must stay. A step with LANE_NONE
+// appends its own (emit_append), after everything recorded before.
 void sched_init(Emit *e, uint32_t nsegments);
 void emit_lane(Emit *e, Lane lane, bool tiles_apart); // of the step that begins; its tasks write no byte that another touches
 void emit_task(Emit *e);            // what follows is a tile of its own

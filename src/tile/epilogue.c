@@ -4,14 +4,7 @@
 #include "pass/rows.h"
 #include "tile/dot.h"
 
-typedef struct Find {
-    Lower *l;
-    Emit *e; // for questions only
-    Users u;
-} Find;
-
-static void keep(Find *f, const Epilogue *p) {
-    Lower *l = f->l;
+static void keep(Lower *l, const Epilogue *p) {
     Epilogue *made = ARENA_NEW(l->c->scratch, Epilogue);
     *made = *p;
     VEC_PUSH(l->c->scratch, &l->epilogues, made);
@@ -28,34 +21,25 @@ static void keep(Find *f, const Epilogue *p) {
     }
 }
 
-static void try_rows(void *find, OpId id) {
-    Find *f = find;
-    Lower *l = f->l;
+static void try_rows(Lower *l, OpId id) {
     int64_t index = hlo_int(hlo_at(l->h, id), AK_PRODUCT, -1);
     Epilogue p;
-    if (index < 0 || index > UINT32_MAX || l->block_of[id] || !epilogue_suits(&f->u, id, (uint32_t)index, &p))
+    if (index < 0 || index > UINT32_MAX || l->block_of[id] || !epilogue_suits(&l->users, id, (uint32_t)index, &p))
         return;
     if (!l->block_of[p.dot] && !l->epilogue_of[p.dot] && !dot_is_batch(l->h, hlo_at(l->h, p.dot)) &&
-        epilogue_is_ready(&f->u, &p) && dot_fits_epilogue(f->e, &p))
-        keep(f, &p);
+        epilogue_is_ready(&l->users, &p) && dot_fits_epilogue(l->asks, &p))
+        keep(l, &p);
 }
 
 // Programs of random numbers take a part of SBUF that products have else. How many elements they make is known with the steps, so it counts as taken.
-static void note_draws(void *find, OpId id) {
-    Find *f = find;
-    bool room = f->e->chip->sbuf_usable_bytes - DRAWS_AREA_BEGIN >= DRAWS_AREA_MIN;
-    if (room && rows_of_ints(f->l->h, hlo_at(f->l->h, id)))
-        f->e->draws_bytes = DRAWS_AREA_MIN;
+static void note_draws(Lower *l, OpId id) {
+    bool room = l->asks->chip->sbuf_usable_bytes - DRAWS_AREA_BEGIN >= DRAWS_AREA_MIN;
+    if (room && rows_of_ints(l->h, hlo_at(l->h, id)))
+        l->asks->draws_bytes = DRAWS_AREA_MIN;
 }
 
-void epilogues_find(Lower *l, const ChipFile *chip) {
-    Arena *a = l->c->scratch;
-    l->epilogue_of = ARENA_NEWN(a, uint32_t, l->h->ops.n);
-    Emit *e = ARENA_NEW(a, Emit);
-    *e = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, l->h->values.n)};
-    l->asks = e;
-    Find f = {.l = l, .e = e};
-    users_make(&f.u, l->c->hlo, l->c->scratch, l->main->body);
-    lower_each_rows(l, l->main->body, note_draws, &f);
-    lower_each_rows(l, l->main->body, try_rows, &f);
+void epilogues_find(Lower *l) {
+    l->epilogue_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
+    lower_each_rows(l, l->main->body, note_draws);
+    lower_each_rows(l, l->main->body, try_rows);
 }

@@ -79,7 +79,7 @@ static bool gather_rows(const Hlo *h, const HloOp *op, Rows *r, Why *why) {
 // The region adds, or takes the update.
 static bool combines(const Hlo *h, const HloOp *op, uint8_t *op0) {
     const HloRegion *r = hlo_op_region(h, op, 0);
-    const HloOp *ret = r->ops.n ? hlo_at(h, r->ops.at[r->ops.n - 1]) : NULL;
+    const HloOp *ret = r->ops.n ? region_return(h, r) : NULL;
     if (r->nargs != 2 || !ret || ret->code != HLO_RETURN || ret->noperands != 1)
         return false;
     if (r->ops.n == 1) {

@@ -609,7 +609,7 @@ static void make_signature(Lower *l) {
     Hlo *h = l->h;
     HloFunc *f = l->main;
     HloRegion body = h->regions.at[f->body];
-    const HloOp *ret = lower_return(l, &body);
+    const HloOp *ret = region_return(l->h, &body);
     lower_donate(l);
     for (uint32_t i = 0; i < body.nargs; i++) {
         BufId b = lower_buf(l, BUF_ARG, lower_bytes(l, body.args + i, 0), 0);
@@ -630,7 +630,7 @@ static void make_signature(Lower *l) {
 // another result takes over, is saved first.
 static void return_results(Lower *l) {
     HloFunc *f = l->main;
-    const HloOp ret = *lower_return(l, &l->h->regions.at[f->body]);
+    const HloOp ret = *region_return(l->h, &l->h->regions.at[f->body]);
     BufId *src = ARENA_NEWN(l->c->scratch, BufId, f->nresults + 1);
     uint32_t *taker = ARENA_NEWN(l->c->scratch, uint32_t, f->nargs + 1); // of an argument's memory: a result, from 1
     for (uint32_t j = 0; j < f->nresults; j++)
@@ -653,7 +653,7 @@ void lower_program(Lower *l, const ChipFile *chip) {
     Hlo *h = l->h;
     l->main = hlo_main(h);
     HloFunc *f = l->main;
-    const HloOp *ret = lower_return(l, &h->regions.at[f->body]);
+    const HloOp *ret = region_return(l->h, &h->regions.at[f->body]);
     f->nargs = h->regions.at[f->body].nargs;
     f->nresults = ret->noperands;
     Arena *a = l->c->scratch;
@@ -669,21 +669,23 @@ void lower_program(Lower *l, const ChipFile *chip) {
     VEC_PUSH(a, &l->bufs, (TBuf){0});
     VEC_PUSH(a, &l->loops, (Loop){0});
     count_uses(l, f->body);
-    blocks_find(l, chip);
-    epilogues_find(l, chip);
+    l->asks = ARENA_NEW(a, Emit);
+    *l->asks = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, h->values.n)};
+    blocks_find(l);
+    epilogues_find(l);
     make_signature(l);
     lower_region(l, f->body);
     return_results(l);
 }
 
-void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg) {
+void lower_each_rows(Lower *l, RegionId r, void (*visit)(Lower *l, OpId id)) {
     const Hlo *h = l->h;
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         OpId id = h->regions.at[r].ops.at[i];
         const HloOp *op = hlo_at(h, id);
         if (op->code == HLO_ROWS)
-            visit(arg, id);
+            visit(l, id);
         for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            lower_each_rows(l, h->op_regions.at[op->regions + k], visit, arg);
+            lower_each_rows(l, h->op_regions.at[op->regions + k], visit);
     }
 }

@@ -22,7 +22,6 @@ void lower_release(Lower *l, ValueId v); // one reader less
 bool lower_dies_here(const Lower *l, BufId b);
 bool lower_is_drawn(const Lower *l, ValueId v); // draws that only row programs read: made there, its buffer is the state
 void lower_region(Lower *l, RegionId r);
-static inline const HloOp *lower_return(const Lower *l, const HloRegion *r) { return hlo_at(l->h, r->ops.at[r->ops.n - 1]); }
 static inline BufId lower_arg(uint32_t i) { return 1 + i; }
 static inline BufId lower_result(const Lower *l, uint32_t j) { return 1 + l->main->nargs + j; }
 

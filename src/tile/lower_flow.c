@@ -46,7 +46,7 @@ static BufId loop_fresh(Lower *l, OpId id, uint32_t i) {
 // saved first, so that permutations come out right.
 static void loop_yield(Lower *l, OpId id, const BufId *state, const bool *unchanged) {
     HloOp op = *hlo_at(l->h, id);
-    const HloOp ret = *lower_return(l, hlo_op_region(l->h, &op, 1));
+    const HloOp ret = *region_return(l->h, hlo_op_region(l->h, &op, 1));
     BufId *src = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
     for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId v = hlo_operand(l->h, &ret, i);
@@ -88,7 +88,7 @@ static void lower_test(Lower *l, OpId id, uint32_t loop) {
     const HloOp op = *hlo_at(l->h, id);
     RegionId cond = l->h->op_regions.at[op.regions];
     lower_region(l, cond);
-    ValueId test = hlo_operand(l->h, lower_return(l, &l->h->regions.at[cond]), 0);
+    ValueId test = hlo_operand(l->h, region_return(l->h, &l->h->regions.at[cond]), 0);
     BufId test_buf = lower_operand(l, test);
     lower_release(l, test);
     lower_step(l, STEP_LOOP_TEST, id, &test_buf, 1, NULL, 0, loop);
@@ -98,7 +98,7 @@ void lower_while(Lower *l, OpId id) {
     Hlo *h = l->h;
     HloOp op = *hlo_at(h, id);
     HloRegion cond = *hlo_op_region(h, &op, 0), body = *hlo_op_region(h, &op, 1);
-    const HloOp ret = *lower_return(l, &body);
+    const HloOp ret = *region_return(l->h, &body);
     assert(ret.noperands == op.noperands);
     assert(cond.nargs == op.noperands && body.nargs == op.noperands);
     BufId *state = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
@@ -195,7 +195,7 @@ void lower_branches(Lower *l, OpId id) {
         uint32_t lazy = l->lazy.n;
         lower_step(l, STEP_CASE, id, NULL, 0, NULL, 0, sw);
         lower_region(l, region);
-        const HloOp ret = *lower_return(l, &h->regions.at[region]);
+        const HloOp ret = *region_return(l->h, &h->regions.at[region]);
         for (uint32_t i = 0; i < op.nresults; i++) {
             ValueId v = hlo_operand(h, &ret, i);
             BufId src = lower_operand(l, v);

@@ -289,7 +289,7 @@ void region_inline(Region *p, RegionId r, const uint16_t *const *args, const uin
         region_bind(p, region->args + i, args[i]);
     for (uint32_t i = 0; i + 1 < region->ops.n; i++)
         add_op(p, region->ops.at[i]);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    const HloOp *ret = region_return(h, region);
     if (ret->code != HLO_RETURN)
         hlo_fail(h, p->op, OTRN_VERIFY, "its region does not end with a return");
     for (uint32_t i = 0; i < ret->noperands; i++) { // copies: the caller may change them
@@ -429,7 +429,7 @@ void region_compile(Compile *c, OpId op, RegionId r, KProg *out, ValueList *capt
     find_captures(&p, r, &defined, captures);
     uint16_t fixed = (uint16_t)p.dtypes.n;
     const HloRegion *region = &h->regions.at[r];
-    uint32_t nouts = hlo_at(h, region->ops.at[region->ops.n - 1])->noperands;
+    uint32_t nouts = region_return(h, region)->noperands;
     const uint16_t **results = ARENA_NEWN(c->scratch, const uint16_t *, nouts + 1);
     region_inline(&p, r, NULL, results);
     uint16_t *outs = ARENA_NEWN(c->arena, uint16_t, nouts + 1);

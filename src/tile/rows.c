@@ -257,7 +257,7 @@ static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t str
 static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     const Hlo *h = r->e->l->h;
     const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    const HloOp *ret = region_return(h, region);
     int64_t per = r->group * r->pcols;
     if (r->epi && r->epi->keeps && node == r->product)
         store(r, node, ret->noperands, first_element(r, p0, c0), per, r->w);

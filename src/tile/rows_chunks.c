@@ -154,7 +154,7 @@ static void scale_extremes(RowOp *r) {
 void rows_defer(RowOp *r) {
     const Hlo *h = r->e->l->h;
     const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    const HloOp *ret = region_return(h, region);
     multiply_by_inverses(r);
     for (uint32_t i = 0; i < r->block->nepi; i++)
         r->block->epi[i].scale = 0;

@@ -23,7 +23,7 @@ static float constant_of(const Hlo *h, const HloOp *op) {
 static bool is_returned(const RowOp *r, ValueId v) {
     const Hlo *h = r->e->l->h;
     const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    const HloOp *ret = region_return(h, region);
     for (uint32_t i = 0; i < ret->noperands; i++)
         if (hlo_operand(h, ret, i) == v)
             return true;
@@ -134,7 +134,7 @@ void rows_read(RowOp *r) {
     }
     for (uint32_t i = 0; i + 1 < region->ops.n; i++)
         read_op(r, region->ops.at[i]);
-    const HloOp *ret = hlo_at(h, region->ops.at[region->ops.n - 1]);
+    const HloOp *ret = region_return(h, region);
     for (uint32_t i = 0; i < ret->noperands; i++)
         rows_node(r, node_of(r, hlo_operand(h, ret, i)))->is_output = true;
     for (uint32_t k = 0; r->block && k < r->block->nepi; k++)

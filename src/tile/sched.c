@@ -335,6 +335,7 @@ static void touches_set(Emit *e, Rec *r, const Range *ranges, uint32_t n) {
 }
 
 static void record(Emit *e, Rec *r, const Range *ranges, uint32_t n) {
+    assert(e->lane != LANE_NONE);
     LaneTail *q = &e->sched->lane[e->lane];
     Task *t = open_task(e);
     note_order(e, r, q->recs);
@@ -396,10 +397,7 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
     uint32_t n;
     Range few[2], *ranges = all_ranges(e, &r.in, &reach, few, &n);
     touches_set(e, &r, ranges, n);
-    if (e->lane == LANE_NONE)
-        placer_put(e->placer, &r);
-    else
-        record(e, &r, ranges, n);
+    record(e, &r, ranges, n);
 }
 
 void emit_merge(Emit *e, Haz *into, Haz *from) {
@@ -407,10 +405,7 @@ void emit_merge(Emit *e, Haz *into, Haz *from) {
     Rec r = {.is_merge = true, .nreads = 1, .nwrites = 2, .reads = {from}, .writes = {into, from}}; // after all who read it
     if (e->probe)
         return;
-    if (e->lane == LANE_NONE)
-        placer_put(e->placer, &r);
-    else
-        record(e, &r, NULL, 0);
+    record(e, &r, NULL, 0);
 }
 
 // What is still done with a part of SBUF comes in, or goes out again.

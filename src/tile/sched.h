@@ -54,7 +54,6 @@ Batch *placer_batch(Placer *p); // an empty one, to be filled
 Rec *placer_rec(Placer *p, Lane lane, uint64_t number); // room for the next record of the lane
 void placer_take(Placer *p);    // it is full: placed by and by
 void placer_flush(Placer *p);   // all is placed, and nothing happens until there is more
-void placer_put(Placer *p, const Rec *r); // at once, when nothing is left
 // Records by fn(arg) here; `beside`: while another thread of the pool, if there is one, places.
 void placer_run(Placer *p, void (*fn)(void *arg), void *arg, bool beside);
 

@@ -612,8 +612,6 @@ void placer_take(Placer *p) {
 
 void placer_flush(Placer *p) { take_out_here(p, 0, true); }
 
-void placer_put(Placer *p, const Rec *r) { place(p, r, 0); }
-
 // --- two threads -------------------------------------------------------------------------------------
 
 typedef struct Beside {

@@ -10,6 +10,7 @@
 #ifndef OTRN_TILE_STEP_H
 #define OTRN_TILE_STEP_H
 
+#include "hlo/query.h"
 #include "hlo/users.h"
 #include "tile/tile.h"
 
@@ -143,7 +144,7 @@ typedef struct Lower {
 void lower_program(Lower *l, const ChipFile *chip);
 OpId lower_stored_as(const Lower *l, OpId dot); // the transpose as which a product's result goes to HBM; 0: as it is
 StepKind lower_kind(const Lower *l, const HloOp *op, Why *why); // of an ordinary op by itself; why: of a kernel, may be NULL
-void lower_each_rows(const Lower *l, RegionId r, void (*visit)(void *arg, OpId id), void *arg); // row programs, in order
+void lower_each_rows(Lower *l, RegionId r, void (*visit)(Lower *l, OpId id)); // row programs, in order
 // emit.c
 struct Pair;
 Artifact *emit_program(Lower *l, const ChipFile *chip, struct Pair *pair);
