@@ -227,7 +227,7 @@ OpId hlo_op_constant(Hlo *h, LocId loc, TypeId type, const void *data, size_t by
 }
 
 OpId hlo_op_splat(Hlo *h, LocId loc, TypeId type, const void *one) {
-    return hlo_op_constant(h, loc, type, one, dtype_bytes(hlo_type(h, type)->dtype));
+    return hlo_op_constant(h, loc, type, one, hlo_type(h, type)->elems ? dtype_bytes(hlo_type(h, type)->dtype) : 0);
 }
 
 OpId hlo_op_like(Hlo *h, const HloOp *op, const ValueId *operands, TypeId type) {

@@ -29,11 +29,23 @@ extern const char *const hlo_dialect_names[HD_COUNT]; // "stablehlo", "func", â€
 
 typedef enum HloClass { HC_EW1, HC_EW2, HC_EW3, HC_MOVE, HC_RED, HC_DOT, HC_CTRL, HC_COLL, HC_META, HC_MISC } HloClass;
 
+// What passes ask of an op, as a column of its row.
+typedef enum HloTrait {
+    OT_EXACT = 1,       // the specification fixes every bit of its result
+    OT_SPLAT = 2,       // movement of one number everywhere: that number everywhere
+    OT_COMMUTES = 4,    // x op y is y op x, and reductions by it are told by it
+    OT_PARTS = 8,       // of complex numbers: of real and of imaginary parts each
+    OT_FLOATS = 16,     // row programs hold it on floats,
+    OT_FLAGS = 32,      // on i1,
+    OT_INTS = 64,       // on integers of 32 bits
+    OT_EFFECT = 128,    // running it twice, or not at all, can be told apart from outside
+    OT_REWRITTEN = 256, // passes write it as others, so that nothing behind them meets one
+} HloTrait;
+
 typedef enum HloOpcode {
     HLO_NONE,
 #define OP(e, ...) HLO_##e,
 #include "hlo/ops.def"
-#undef OP
     HLO_OPCODE_COUNT
 } HloOpcode;
 
@@ -119,6 +131,7 @@ typedef struct HloOpRow {
     const char *name;
     uint8_t dialect, cls;
     int8_t operands, results, regions;
+    uint16_t traits; // HloTrait
     uint8_t nattrs;
     uint8_t attrs[HLO_MAX_ATTRS]; // HloAttrKey
 } HloOpRow;
@@ -285,6 +298,7 @@ static inline const HloOp *hlo_def_as(const Hlo *h, ValueId v, HloOpcode code) {
 // A tensor of known sizes and elements of our types, neither quantised nor encoded; with elements: not empty.
 static inline bool hlo_is_plain(const HloType *t) { return t->kind == HT_TENSOR && !t->dynamic && !t->text; }
 static inline bool hlo_has_elems(const HloType *t) { return hlo_is_plain(t) && t->elems > 0; }
+static inline bool hlo_is(const HloOp *op, HloTrait trait) { return hlo_op_rows[op->code].traits & trait; }
 static inline bool hlo_is_elementwise(const HloOp *op) { return hlo_op_rows[op->code].cls <= HC_EW3; }
 const HloAttr *hlo_attr(const HloOp *op, HloAttrKey key); // NULL when absent (no slot or HA_NONE)
 int64_t hlo_int(const HloOp *op, HloAttrKey key, int64_t dflt);

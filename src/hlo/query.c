@@ -103,21 +103,10 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v) {
 }
 
 bool op_has_effect(const Hlo *h, const HloOp *op) {
-    switch (op->code) {
-    case HLO_RETURN:
-    case HLO_SEND:
-    case HLO_RECV:
-    case HLO_INFEED:
-    case HLO_OUTFEED:
-    case HLO_RNG: // moves its stream on
+    if (hlo_is(op, OT_EFFECT))
         return true;
-    case HLO_CUSTOM_CALL:
-        return hlo_int(op, AK_HAS_SIDE_EFFECT, 0) || op->nresults == 0 ||
-               !strncmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "check.", 6); // may fail the run
-    default:
-        break;
-    }
-    if (hlo_row(op)->dialect == HD_CHECK || hlo_row(op)->cls == HC_COLL)
+    if (op->code == HLO_CUSTOM_CALL && (hlo_int(op, AK_HAS_SIDE_EFFECT, 0) || op->nresults == 0 ||
+                                        !strncmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), "check.", 6))) // may fail the run
         return true;
     for (uint32_t r = 0; r < op->nregions; r++) {
         const HloRegion *region = hlo_op_region(h, op, r);

@@ -15,13 +15,15 @@ const char *const hlo_dialect_names[HD_COUNT] = {
 #define FIRST_ARG(first, ...) first
 #define NATTRS(...) (FIRST_ARG(__VA_ARGS__, 0) == AK_NONE ? 0 : COUNT_ARGS(__VA_ARGS__))
 
+enum { NONE, EXACT = OT_EXACT, SPLAT = OT_SPLAT, COMMUTES = OT_COMMUTES, PARTS = OT_PARTS, FLOATS = OT_FLOATS, FLAGS = OT_FLAGS, INTS = OT_INTS };
+enum { EFFECT = OT_EFFECT, REWRITTEN = OT_REWRITTEN };
+
 const HloOpRow hlo_op_rows[HLO_OPCODE_COUNT] = {
     [HLO_NONE] = {.name = "none"},
-#define OP(e, dialect, name, operands, results, regions, cls, ...)                                 \
-    [HLO_##e] = {name,    HD_##dialect,        HC_##cls,    operands, results,                     \
-                 regions, NATTRS(__VA_ARGS__), {__VA_ARGS__}},
+#define OP(e, dialect, name, operands, results, regions, cls, traits, ...)                         \
+    [HLO_##e] = {name,    HD_##dialect, HC_##cls,            operands,     results,                \
+                 regions, traits,       NATTRS(__VA_ARGS__), {__VA_ARGS__}},
 #include "hlo/ops.def"
-#undef OP
 };
 
 const HloAttrRow hlo_attr_rows[AK_COUNT] = {

@@ -1,59 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // verify_ew.c — elementwise ops: which element types, and that shapes and types agree.
+#include <assert.h>
+
 #include "hlo/verify.h"
 
 // N: no quantised elements. Others take those that express one of the allowed types.
 enum { P = 1, S = 2, U = 4, F = 8, C = 16, N = 32, I = S | U, ANY = P | I | F | C };
 
-// Element types of the first operand, and what the result's are.
-typedef enum Result { SAME, REAL, BOOL, FREE } Result;
+// Element types of the first operand, and what the result's are; those of OTHER a function below checks.
+typedef enum Result { OTHER, SAME, REAL, BOOL, FREE } Result;
 
 static const struct {
-    uint16_t code;
     uint8_t types, result;
-} rules[] = {
-    {HLO_ABS, S | F | C, REAL},
-    {HLO_CBRT, F | C, SAME},
-    {HLO_CEIL, F, SAME},
-    {HLO_CONVERT, ANY | N, FREE},
-    {HLO_COSINE, F | C, SAME},
-    {HLO_COUNT_LEADING_ZEROS, I | N, SAME},
-    {HLO_EXPONENTIAL, F | C, SAME},
-    {HLO_EXPONENTIAL_MINUS_ONE, F | C, SAME},
-    {HLO_FLOOR, F, SAME},
-    {HLO_IMAG, F | C | N, REAL},
-    {HLO_IS_FINITE, F, BOOL},
-    {HLO_LOG, F | C, SAME},
-    {HLO_LOG_PLUS_ONE, F | C, SAME},
-    {HLO_LOGISTIC, F | C, SAME},
-    {HLO_NEGATE, I | F | C, SAME},
-    {HLO_NOT, P | I | N, SAME},
-    {HLO_POPCNT, I | N, SAME},
-    {HLO_REAL, F | C | N, REAL},
-    {HLO_REDUCE_PRECISION, F, SAME},
-    {HLO_ROUND_NEAREST_AFZ, F, SAME},
-    {HLO_ROUND_NEAREST_EVEN, F, SAME},
-    {HLO_RSQRT, F | C, SAME},
-    {HLO_SIGN, S | F | C, SAME},
-    {HLO_SINE, F | C, SAME},
-    {HLO_SQRT, F | C, SAME},
-    {HLO_TAN, F | C, SAME},
-    {HLO_TANH, F | C, SAME},
-    {HLO_ADD, ANY, SAME},
-    {HLO_AND, P | I | N, SAME},
-    {HLO_ATAN2, F | C, SAME},
-    {HLO_DIVIDE, I | F | C, SAME},
-    {HLO_MAXIMUM, ANY, SAME},
-    {HLO_MINIMUM, ANY, SAME},
-    {HLO_MULTIPLY, ANY, SAME},
-    {HLO_OR, P | I | N, SAME},
-    {HLO_POWER, I | F | C, SAME},
-    {HLO_REMAINDER, I | F | C, SAME},
-    {HLO_SHIFT_LEFT, I | N, SAME},
-    {HLO_SHIFT_RIGHT_ARITHMETIC, I | N, SAME},
-    {HLO_SHIFT_RIGHT_LOGICAL, I | N, SAME},
-    {HLO_SUBTRACT, I | F | C, SAME},
-    {HLO_XOR, P | I | N, SAME},
+} rules[HLO_OPCODE_COUNT] = {
+#define EW(e, dialect, name, operands, types, result, ...) [HLO_##e] = {types, result},
+#include "hlo/ops.def"
 };
 
 static unsigned class_of(const HloType *t) {
@@ -64,9 +25,9 @@ static unsigned class_of(const HloType *t) {
 
 void verify_elem_allowed(Verify *v, int code) {
     const HloType *a = verify_in(v, 0);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].code == code && (!(class_of(a) & rules[i].types) || ((rules[i].types & N) && verify_is_quantised(a))))
-            verify_break(v, hlo_row(v->op)->dialect == HD_CHLO ? NULL : "I1", "elements of %s are not allowed", verify_type_text(v, a));
+    unsigned types = rules[code].types;
+    if (types && (!(class_of(a) & types) || ((types & N) && verify_is_quantised(a))))
+        verify_break(v, hlo_row(v->op)->dialect == HD_CHLO ? NULL : "I1", "elements of %s are not allowed", verify_type_text(v, a));
 }
 
 void verify_compare_type(Verify *v, const char *rule) {
@@ -195,14 +156,10 @@ bool verify_ew(Verify *v) {
             return true;
         }
     }
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (rules[i].code == v->op->code) {
-            check_rule(v, rules[i].types, rules[i].result);
-            if (v->op->code == HLO_ADD)
-                verify_quant_add(v);
-            verify_result_accuracy(v);
-            return true;
-        }
-    }
-    return false;
+    assert(rules[v->op->code].result != OTHER);
+    check_rule(v, rules[v->op->code].types, rules[v->op->code].result);
+    if (v->op->code == HLO_ADD)
+        verify_quant_add(v);
+    verify_result_accuracy(v);
+    return true;
 }

@@ -23,31 +23,11 @@ enum {
 };
 
 static int op_steps(int op) {
-    switch (op) {
-    case HLO_DIVIDE:
-    case HLO_REMAINDER:
-    case HLO_SQRT:
-    case HLO_RSQRT:
-        return STEPS_DIVIDE;
-    case HLO_EXPONENTIAL:
-    case HLO_EXPONENTIAL_MINUS_ONE:
-    case HLO_LOG:
-    case HLO_LOG_PLUS_ONE:
-    case HLO_LOGISTIC:
-    case HLO_TANH:
-    case HLO_SINE:
-    case HLO_COSINE:
-    case HLO_TAN:
-    case HLO_CBRT:
-    case HLO_CHLO_ERF:
-    case HLO_CHLO_ERF_INV:
-        return STEPS_FUNCTION;
-    case HLO_POWER:
-    case HLO_ATAN2:
-        return STEPS_POWER;
-    default:
-        return STEPS_SIMPLE;
-    }
+    static const uint8_t steps[HLO_OPCODE_COUNT] = {
+#define EW(e, dialect, name, operands, types, result, steps, ...) [HLO_##e] = STEPS_##steps,
+#include "hlo/ops.def"
+    };
+    return steps[op] ? steps[op] : STEPS_SIMPLE;
 }
 
 // Lanes of 32 bits an element takes, and how much slower its arithmetic is.

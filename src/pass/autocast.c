@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "pass/autocast.h"
-#include "pass/walk.h"
+#include "pass/rules.h"
 
 static const struct {
     const char *name;
@@ -31,23 +31,21 @@ static int cast_type(const char *s, size_t n) { // DT_INVALID: no such type
     return DT_INVALID;
 }
 
-typedef struct Rule { // NAME=TYPE
+typedef struct CastOp { // NAME=TYPE
     const char *name;
     size_t n;
     uint8_t dtype;
     bool is_line;
-} Rule;
+} CastOp;
 
 typedef struct Cast {
-    Compile *c;
-    Hlo *h;
-    Walk w;
+    Walk w; // first: rules are handed it
     bool all, products;
     uint8_t dtype;
-    VEC(Rule) rules;
+    VEC(CastOp) ops;
 } Cast;
 
-// --- rules ---------------------------------------------------------------------------------------
+// --- what is asked ---------------------------------------------------------------------------------------
 
 static bool is_product(int op) { return op == HLO_DOT || op == HLO_DOT_GENERAL || op == HLO_CONVOLUTION; }
 
@@ -58,8 +56,8 @@ static bool can_change(int op) {
                               op != HLO_CHLO_NEXT_AFTER); // the neighbour in another type is another number
 }
 
-static void check_op(Cast *k, const Rule *r) {
-    const char *name = arena_strndup(k->c->scratch, r->name, r->n), *near = NULL;
+static void check_op(Cast *k, const CastOp *r) {
+    const char *name = arena_strndup(k->w.c->scratch, r->name, r->n), *near = NULL;
     int found = HLO_NONE;
     for (int op = HLO_NONE + 1; op < HLO_OPCODE_COUNT; op++) {
         if (!strcmp(hlo_op_rows[op].name, name))
@@ -67,43 +65,43 @@ static void check_op(Cast *k, const Rule *r) {
         near = opt_nearer(name, near, hlo_op_rows[op].name);
     }
     if (found == HLO_NONE && near)
-        ctx_hint(k->c->ctx, "did you mean `%s`?", near);
+        ctx_hint(k->w.c->ctx, "did you mean `%s`?", near);
     else if (found == HLO_NONE)
-        ctx_hint(k->c->ctx, "`otrn info ops` lists operations; a line is FILE:NUMBER");
+        ctx_hint(k->w.c->ctx, "`otrn info ops` lists operations; a line is FILE:NUMBER");
     if (found == HLO_NONE)
-        ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: there is no operation `%s`", name);
+        ctx_fail(k->w.c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: there is no operation `%s`", name);
     if (r->dtype != DT_F32 && !can_change(found)) {
-        ctx_hint(k->c->ctx, "products, convolutions, elementwise operations and movement can");
-        ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%s` does not compute in a narrower type", name);
+        ctx_hint(k->w.c->ctx, "products, convolutions, elementwise operations and movement can");
+        ctx_fail(k->w.c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%s` does not compute in a narrower type", name);
     }
 }
 
-static void check_line(Cast *k, const Rule *r) {
+static void check_line(Cast *k, const CastOp *r) {
     size_t at = r->n;
     while (r->name[at - 1] >= '0' && r->name[at - 1] <= '9')
         at--;
     if (at < 2 || at == r->n || r->name[at - 1] != ':')
-        ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%.*s` is not FILE:NUMBER", (int)r->n, r->name);
+        ctx_fail(k->w.c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%.*s` is not FILE:NUMBER", (int)r->n, r->name);
 }
 
-static void rules_parse(Cast *k, const char *list) {
+static void ops_parse(Cast *k, const char *list) {
     for (const char *at = list; *at;) {
         size_t all = strcspn(at, ","), n = strcspn(at, "=");
-        Rule r = {.name = at, .n = n, .is_line = memchr(at, ':', n < all ? n : all) != NULL};
+        CastOp r = {.name = at, .n = n, .is_line = memchr(at, ':', n < all ? n : all) != NULL};
         r.dtype = n < all ? (uint8_t)cast_type(at + n + 1, all - n - 1) : DT_INVALID;
         if (r.dtype == DT_INVALID) {
-            ctx_hint(k->c->ctx, "types: bf16 fp16 tf32 fp8_e4m3 none");
-            ctx_fail(k->c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%.*s` is not NAME=TYPE", (int)all, at);
+            ctx_hint(k->w.c->ctx, "types: bf16 fp16 tf32 fp8_e4m3 none");
+            ctx_fail(k->w.c->ctx, OTRN_USAGE, NO_PLACE, "--cast-ops: `%.*s` is not NAME=TYPE", (int)all, at);
         }
         (r.is_line ? check_line : check_op)(k, &r);
-        VEC_PUSH(k->c->arena, &k->rules, r);
+        VEC_PUSH(k->w.c->arena, &k->ops, r);
         at += all + (at[all] == ',');
     }
 }
 
 // Does the place end in the rule's "file.py:41"?
-static bool at_line(const Cast *k, const Rule *r, LocId loc) {
-    Place p = hlo_place(k->h, loc);
+static bool at_line(const Cast *k, const CastOp *r, LocId loc) {
+    Place p = hlo_place(k->w.hlo, loc);
     size_t file = r->n;
     while (file && r->name[file - 1] != ':')
         file--;
@@ -126,8 +124,8 @@ static bool wants_highest(const HloOp *op) {
 // The type an operation is to compute in; DT_F32: as it is.
 static int type_for(const Cast *k, const HloOp *op, bool product) {
     int named = DT_INVALID;
-    for (uint32_t i = 0; i < k->rules.n; i++) {
-        const Rule *r = &k->rules.at[i];
+    for (uint32_t i = 0; i < k->ops.n; i++) {
+        const CastOp *r = &k->ops.at[i];
         if (r->is_line && at_line(k, r, op->loc))
             return r->dtype;
         const char *name = hlo_row(op)->name;
@@ -141,76 +139,37 @@ static int type_for(const Cast *k, const HloOp *op, bool product) {
 
 // --- rewriting -----------------------------------------------------------------------------------
 
-static ValueId push(Cast *k, OpId id) { return walk_push(&k->w, id); }
-
-static TypeId retyped(Cast *k, ValueId v, int dtype) {
-    HloType t = *hlo_value_type(k->h, v);
-    return hlo_type_tensor(k->h, dtype, t.rank, t.dims);
+// The value in another type: what it was just before it was widened, if that was of this type.
+static ValueId convert(Walk *w, ValueId v, int dtype) {
+    const HloOp *def = hlo_def_as(w->hlo, v, HLO_CONVERT);
+    ValueId before = def ? hlo_operand(w->hlo, def, 0) : 0;
+    if (before && hlo_value_type(w->hlo, before)->dtype == dtype && hlo_value_type(w->hlo, v)->dtype == DT_F32)
+        return before;
+    return walk_convert(w, v, dtype);
 }
 
-static ValueId convert(Cast *k, ValueId v, int dtype, LocId loc) {
-    const HloValue *value = &k->h->values.at[v];
-    const HloOp *def = value->def ? hlo_at(k->h, value->def) : NULL;
-    if (def && def->code == HLO_CONVERT) { // it was of this type just before
-        ValueId before = hlo_operand(k->h, def, 0);
-        if (hlo_value_type(k->h, before)->dtype == dtype && hlo_value_type(k->h, v)->dtype == DT_F32)
-            return before;
-    }
-    TypeId to = retyped(k, v, dtype);
-    return push(k, hlo_op(k->h, HLO_CONVERT, loc, 1, &v, 1, &to));
-}
-
-static bool is_plain_f32(const Cast *k, ValueId v) {
-    const HloType *t = hlo_value_type(k->h, v);
-    return t->kind == HT_TENSOR && t->dtype == DT_F32 && !t->dynamic && !t->text;
-}
+static bool is_plain_f32(const Hlo *h, ValueId v) { return hlo_is_plain(hlo_value_type(h, v)) && hlo_value_type(h, v)->dtype == DT_F32; }
 
 // No region, every float in it f32 and nothing complex: its types can change together.
-static bool is_plain(const Cast *k, const HloOp *op) {
+static bool is_plain(const Hlo *h, const HloOp *op) {
     bool some = false;
     if (op->nregions || is_product(op->code) || !can_change(op->code))
         return false;
-    for (uint32_t i = 0; i < op->noperands + op->nresults; i++) {
-        ValueId v = i < op->noperands ? hlo_operand(k->h, op, i) : op->results + i - op->noperands;
-        const HloType *t = hlo_value_type(k->h, v);
-        bool f32 = is_plain_f32(k, v);
-        if (t->kind != HT_TENSOR || t->dynamic || t->text || (!f32 && !dtype_is_int(t->dtype) && t->dtype != DT_I1))
+    assert(op->nresults == 1);
+    for (uint32_t i = 0; i <= op->noperands; i++) {
+        ValueId v = i < op->noperands ? hlo_operand(h, op, i) : op->results;
+        const HloType *t = hlo_value_type(h, v);
+        bool f32 = is_plain_f32(h, v);
+        if (!hlo_is_plain(t) || (!f32 && !dtype_is_int(t->dtype) && t->dtype != DT_I1))
             return false;
         some |= f32;
     }
     return some;
 }
 
-static void narrow_operands(Cast *k, OpId id, int dtype) {
-    assert(dtype != DT_F32 && dtype_is_float(dtype));
-    for (uint32_t i = 0; i < hlo_at(k->h, id)->noperands; i++) {
-        HloOp op = *hlo_at(k->h, id);
-        ValueId v = hlo_operand(k->h, &op, i);
-        if (is_plain_f32(k, v)) {
-            ValueId narrow = convert(k, v, dtype, op.loc);
-            k->h->operands.at[op.operands + i] = narrow;
-        }
-    }
-}
-
-// The op computes in dtype from here on; whoever uses its results sees them widened again.
-static void narrow_results(Cast *k, OpId id, int dtype) {
-    assert(dtype != DT_F32 && !hlo_at(k->h, id)->nregions); // what a region computes would not change
-    HloOp op = *hlo_at(k->h, id);
-    for (uint32_t i = 0; i < op.nresults; i++) {
-        ValueId v = op.results + i;
-        if (!is_plain_f32(k, v))
-            continue;
-        TypeId wide = k->h->values.at[v].type;
-        k->h->values.at[v].type = retyped(k, v, dtype);
-        ValueId back = push(k, hlo_op(k->h, HLO_CONVERT, op.loc, 1, &v, 1, &wide));
-        walk_replace(&k->w, v, back);
-    }
-}
-
 // A product contracts over the fastest dimension of an operand: its load turns the operand around, which the
 // DMA does for elements of two and four bytes only.
-static bool turns(const Cast *k, const HloOp *op) {
+static bool turns(const Hlo *h, const HloOp *op) {
     static const HloAttrKey keys[] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
     if (op->code != HLO_DOT_GENERAL)
         return op->code == HLO_DOT;
@@ -218,7 +177,7 @@ static bool turns(const Cast *k, const HloOp *op) {
         uint32_t n;
         const int64_t *dims = hlo_ints(op, keys[side], &n);
         for (uint32_t i = 0; i < n; i++)
-            if (dims[i] == hlo_value_type(k->h, hlo_operand(k->h, op, side))->rank - 1)
+            if (dims[i] == hlo_value_type(h, hlo_operand(h, op, side))->rank - 1)
                 return true;
     }
     return false;
@@ -240,33 +199,41 @@ static bool names_algorithms(const Hlo *h) {
     return false;
 }
 
-static void cast_visit(void *pass, OpId id) {
-    Cast *k = pass;
-    HloOp op = *hlo_at(k->h, id);
-    if (algorithm_type(k->h, &op) != DT_F32) {
-        narrow_operands(k, id, algorithm_type(k->h, &op));
-        push(k, id);
-        return;
+// The op on operands of another type; whoever reads what it gives sees that as before.
+static ValueId narrowed(Walk *w, const HloOp *op, int dtype, bool product) {
+    Hlo *h = w->hlo;
+    assert(dtype != DT_F32);
+    assert(dtype_is_float(dtype));
+    ValueId *in = ARENA_NEWN(w->arena, ValueId, op->noperands + 1);
+    bool twice = product && dtype_bytes(dtype) == 1 && turns(h, op); // the same numbers in two bytes: the same sums
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        in[i] = hlo_operand(h, op, i);
+        in[i] = is_plain_f32(h, in[i]) ? convert(w, in[i], dtype) : in[i];
+        in[i] = twice ? convert(w, in[i], DT_BF16) : in[i];
     }
-    bool product = is_product(op.code) && is_plain_f32(k, hlo_operand(k->h, &op, 0)) &&
-                   is_plain_f32(k, hlo_operand(k->h, &op, 1)) && is_plain_f32(k, op.results);
-    bool plain = !product && is_plain(k, &op);
-    int dtype = product || plain ? type_for(k, &op, product) : DT_F32;
-    if (dtype == DT_F32) {
-        push(k, id);
-        return;
-    }
-    narrow_operands(k, id, dtype);
-    if (product && dtype_bytes(dtype) == 1 && turns(k, &op)) // the same numbers in two bytes: the same sums
-        for (uint32_t i = 0; i < 2; i++) {
-            ValueId wider = convert(k, hlo_operand(k->h, hlo_at(k->h, id), i), DT_BF16, op.loc);
-            k->h->operands.at[op.operands + i] = wider;
-        }
-    push(k, id);
-    if (plain)
-        narrow_results(k, id, dtype);
+    HloType t = *hlo_value_type(h, op->results);
+    int gives = product || t.dtype != DT_F32 ? t.dtype : dtype;
+    return walk_convert(w, walk_push(w, hlo_op_like(h, op, in, hlo_type_tensor(h, gives, t.rank, t.dims))), t.dtype);
 }
 
+static ValueId cast_algorithm(Walk *w, const HloOp *op) {
+    int dtype = algorithm_type(w->hlo, op);
+    return dtype == DT_F32 ? 0 : narrowed(w, op, dtype, true);
+}
+
+static ValueId cast_asked(Walk *w, const HloOp *op) {
+    const Hlo *h = w->hlo;
+    bool product = is_product(op->code) && is_plain_f32(h, hlo_operand(h, op, 0)) && is_plain_f32(h, hlo_operand(h, op, 1)) &&
+                   is_plain_f32(h, op->results);
+    int dtype = product || is_plain(h, op) ? type_for((Cast *)w, op, product) : DT_F32;
+    return dtype == DT_F32 ? 0 : narrowed(w, op, dtype, product);
+}
+
+const Rule autocast_rules[] = {
+    {"dot_general with an algorithm: operands rounded to its type", HLO_DOT_GENERAL, RULE_ASKED, cast_algorithm},
+    {"f32 work that --auto-cast or --cast-ops names: in that type", HLO_NONE, RULE_ASKED, cast_asked},
+    {0},
+};
 
 const char *autocast_text(Arena *a, const Options *o) {
     const char *mode = o->val[OPT_AUTO_CAST], *ops = o->val[OPT_CAST_OPS];
@@ -280,17 +247,18 @@ static void options_read(Cast *k, const Options *o) {
     k->all = !strcmp(o->val[OPT_AUTO_CAST], "all");
     k->products = !strcmp(o->val[OPT_AUTO_CAST], "matmult");
     k->dtype = (uint8_t)cast_type(type, strlen(type));
-    rules_parse(k, o->val[OPT_CAST_OPS]);
+    ops_parse(k, o->val[OPT_CAST_OPS]);
 }
 
 void pass_autocast(Compile *c) {
     const Options *o = c->opts;
-    Cast k = {.c = c, .h = c->hlo};
+    Cast k = {0};
     bool asked = o && *autocast_text(c->scratch, o);
     if (!asked && !names_algorithms(c->hlo))
         return;
     walk_init(&k.w, c);
     if (asked)
         options_read(&k, o);
-    walk_rewrite(&k.w, hlo_main(c->hlo)->body, WALK_CONTROL, cast_visit, &k);
+    k.w.depth = WALK_CONTROL; // what a region computes with stays what it is
+    rules_walk(&k.w, autocast_rules);
 }

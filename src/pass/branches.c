@@ -47,11 +47,9 @@ static bool same_number(const Hlo *h, ValueId a, ValueId b, int depth) {
 static bool is_same(const Hlo *h, const Known *k, ValueId p) { return p == k->p || (k->one && same_number(h, p, k->p, 0)); }
 
 static bool may_pass(const Hlo *h, const Known *k, const HloOp *op) {
-    HloClass cls = hlo_row(op)->cls;
-    bool elementwise = cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3;
     if (op->nresults != 1 || op_has_effect(h, op))
         return false;
-    return elementwise || (k->one && (op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_BROADCAST_IN_DIM ||
+    return hlo_is_elementwise(op) || (k->one && (op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_BROADCAST_IN_DIM ||
                                       (op->code == HLO_REDUCE && op->noperands == 2 && reduce_body(h, op))));
 }
 

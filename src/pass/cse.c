@@ -103,18 +103,11 @@ static bool op_equal(const Hlo *h, const HloOp *a, const HloOp *b) {
     return !a->nregions || reduce_body(h, a) == reduce_body(h, b);
 }
 
-// Regions are not compared; of such a reduction the one operation it has tells all.
-static bool is_plain_reduction(const Hlo *h, const HloOp *op) {
-    switch (reduce_body(h, op)) {
-    case HLO_ADD: case HLO_MULTIPLY: case HLO_MAXIMUM: case HLO_MINIMUM: case HLO_AND: case HLO_OR:
-        return true;
-    default:
-        return false;
-    }
-}
+// Regions are not compared; of a reduction by one operation that one tells all, where its operands may change places.
+static bool reduces_alike(const Hlo *h, const HloOp *op) { return hlo_op_rows[reduce_body(h, op)].traits & OT_COMMUTES; }
 
 static bool may_merge(const Hlo *h, const HloOp *op) {
-    return op->nresults && (!op->nregions || is_plain_reduction(h, op)) && op->code != HLO_OPTIMIZATION_BARRIER &&
+    return op->nresults && (!op->nregions || reduces_alike(h, op)) && op->code != HLO_OPTIMIZATION_BARRIER &&
            op->code != HLO_CUSTOM_CALL && op->code != HLO_RNG && !op_has_effect(h, op);
 }
 

@@ -128,7 +128,7 @@ static ValueId canon_dot(Walk *w, const HloOp *op) {
 }
 
 const Rule dots_rules[] = {
-    {"dot: dot_general", HLO_DOT, RULE_EXACT, canon_dot},
-    {"dot_general: operands of one type, each of whose groups of dimensions has one stride", HLO_DOT_GENERAL, RULE_EXACT, canon_general},
+    {"dot: dot_general", HLO_DOT, RULE_ORDER, canon_dot},
+    {"dot_general: operands of one type, each of whose groups of dimensions has one stride", HLO_DOT_GENERAL, RULE_ORDER, canon_general},
     {0},
 };

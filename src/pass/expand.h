@@ -3,22 +3,11 @@
 #ifndef OTRN_PASS_EXPAND_H
 #define OTRN_PASS_EXPAND_H
 
-#include "pass/walk.h"
+#include "pass/rules.h"
 
-typedef struct Expand {
-    Compile *c;
-    Hlo *h;
-    Walk w;
-    OpId id;    // the op being replaced
-} Expand;
-
-ValueId expand_push(Expand *x, OpId id); // into the list; its first result
-OpId expand_make(Expand *x, HloOpcode code, uint32_t n, const ValueId *in, TypeId type);
-ValueId expand_zero(Expand *x, TypeId scalar);
-
-// expand_more.c: replaces x->id and its results; false when it stays.
-bool expand_more(Expand *x);
-bool expand_rewrites(HloOpcode code); // ops it always replaces
+// expand_more.c
+RuleFn expand_mhlo_call, expand_approx_top_k, expand_ragged_all_to_all, expand_normal, expand_check_state, expand_constant_like;
+RuleFn expand_scan, expand_ragged_dot, expand_broadcasting;
 void expand_groups(Compile *c); // expand_groups.c: groups told by mesh axes become lists of devices
 void expand_body(Compile *c, RegionId body); // expand.c: what the pass does, to one function
 // True when the program has an op that only this pass knows to evaluate.

@@ -21,98 +21,52 @@
 
 #define APPROX_TOP_K "ApproxTopK"
 
-static void replace_result(Expand *x, uint32_t i, ValueId by) {
-    walk_replace(&x->w, hlo_at(x->h, x->id)->results + i, by);
+static TypeId value_type(const Walk *w, ValueId v) { return w->hlo->values.at[v].type; }
+
+static TypeId with_dtype(Walk *w, TypeId shape, int dtype) {
+    const HloType *t = hlo_type(w->hlo, shape);
+    return hlo_type_tensor(w->hlo, dtype, t->rank, t->dims);
 }
 
-static TypeId value_type(const Expand *x, ValueId v) { return x->h->values.at[v].type; }
+static ValueId scalar(Walk *w, int dtype, double v) { return walk_number(w, hlo_type_tensor(w->hlo, dtype, 0, NULL), v); }
 
-static TypeId with_dtype(Expand *x, TypeId shape, int dtype) {
-    const HloType *t = hlo_type(x->h, shape);
-    return hlo_type_tensor(x->h, dtype, t->rank, t->dims);
-}
-
-static ValueId constant(Expand *x, int dtype, double v) {
-    TypeId scalar = hlo_type_tensor(x->h, dtype, 0, NULL);
-    uint8_t bytes[16] = {0};
-    if (dtype_is_float(dtype))
-        dtype_from_f64(dtype, bytes, v);
-    else
-        dtype_from_i64(dtype, bytes, (int64_t)v);
-    OpId id = expand_make(x, HLO_CONSTANT, 0, NULL, scalar);
-    *hlo_attr_slot(x->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = scalar,
-                                                   .n = (uint32_t)dtype_bytes(dtype),
-                                                   .data = arena_dup(x->h->arena, bytes, sizeof bytes)};
-    return expand_push(x, id);
-}
-
-static ValueId unary(Expand *x, HloOpcode code, ValueId a, TypeId type) {
-    return expand_push(x, expand_make(x, code, 1, &a, type));
-}
-
-static ValueId binary(Expand *x, HloOpcode code, ValueId a, ValueId b) {
-    return expand_push(x, expand_make(x, code, 2, (ValueId[]){a, b}, value_type(x, a)));
-}
-
-static ValueId convert(Expand *x, ValueId v, int dtype) {
-    TypeId type = with_dtype(x, value_type(x, v), dtype);
-    return type == value_type(x, v) ? v : unary(x, HLO_CONVERT, v, type);
-}
-
-static ValueId broadcast(Expand *x, ValueId v, TypeId type, const int64_t *dims, uint32_t n) {
-    OpId id = expand_make(x, HLO_BROADCAST_IN_DIM, 1, &v, type);
-    hlo_set_ints(x->h, id, AK_BROADCAST_DIMENSIONS, dims, n);
-    return expand_push(x, id);
-}
-
-static ValueId compare(Expand *x, int direction, ValueId a, ValueId b) {
-    OpId id = expand_make(x, HLO_COMPARE, 2, (ValueId[]){a, b}, with_dtype(x, value_type(x, a), DT_I1));
-    *hlo_attr_slot(x->h, id, AK_COMPARISON_DIRECTION) = (HloAttr){.kind = HA_ENUM, .i = direction};
-    *hlo_attr_slot(x->h, id, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = CMPT_NOTYPE};
-    return expand_push(x, id);
-}
-
-static ValueId iota(Expand *x, TypeId type, int64_t dim) {
-    OpId id = expand_make(x, HLO_IOTA, 0, NULL, type);
-    *hlo_attr_slot(x->h, id, AK_IOTA_DIMENSION) = (HloAttr){.kind = HA_INT, .i = dim};
-    return expand_push(x, id);
+static bool calls(const HloOp *op, const char *target) {
+    return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), target);
 }
 
 // Ops made from here on go to a region: hold the list, then give it to the region.
-static OpList list_begin(Expand *x) {
-    OpList outer = x->w.out;
-    x->w.out = (OpList){0};
+static OpList list_begin(Walk *w) {
+    OpList outer = w->out;
+    w->out = (OpList){0};
     return outer;
 }
 
-static void list_end(Expand *x, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
-    assert(x->h->regions.at[r].ops.n == 0); // a region is filled once
-    for (uint32_t i = 0; i < x->w.out.n; i++)
-        hlo_region_push(x->h, r, x->w.out.at[i]);
-    hlo_region_push(x->h, r, hlo_op(x->h, HLO_RETURN, hlo_at(x->h, x->id)->loc, n, results, 0, NULL));
-    x->w.out = outer;
+static void list_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
+    assert(w->hlo->regions.at[r].ops.n == 0); // a region is filled once
+    for (uint32_t i = 0; i < w->out.n; i++)
+        hlo_region_push(w->hlo, r, w->out.at[i]);
+    hlo_region_push(w->hlo, r, hlo_op(w->hlo, HLO_RETURN, w->loc, n, results, 0, NULL));
+    w->out = outer;
 }
 
 // --- rng -----------------------------------------------------------------------------------------
 
-static bool expand_normal(Expand *x) {
-    HloOp op = *hlo_at(x->h, x->id);
-    if (hlo_int(&op, AK_RNG_DISTRIBUTION, 0) != RNGDIST_NORMAL)
-        return false;
-    TypeId type = value_type(x, op.results);
-    int dtype = hlo_type(x->h, type)->dtype, wide = dtype == DT_F64 ? DT_F64 : DT_F32;
-    TypeId wide_type = with_dtype(x, type, wide);
-    ValueId a = hlo_operand(x->h, &op, 0), b = hlo_operand(x->h, &op, 1);
-    ValueId low = constant(x, wide, wide == DT_F64 ? -1 + 0x1p-53 : -1 + 0x1p-24);
-    ValueId in[3] = {low, constant(x, wide, 1), hlo_operand(x->h, &op, 2)};
-    OpId draw = expand_make(x, HLO_RNG, 3, in, wide_type);
-    *hlo_attr_slot(x->h, draw, AK_RNG_DISTRIBUTION) = (HloAttr){.kind = HA_ENUM, .i = RNGDIST_UNIFORM};
-    ValueId z = unary(x, HLO_CHLO_ERF_INV, expand_push(x, draw), wide_type);
-    z = binary(x, HLO_MULTIPLY, z, broadcast(x, constant(x, wide, 1.4142135623730951), wide_type, NULL, 0));
-    z = binary(x, HLO_MULTIPLY, z, broadcast(x, convert(x, b, wide), wide_type, NULL, 0));
-    z = binary(x, HLO_ADD, z, broadcast(x, convert(x, a, wide), wide_type, NULL, 0));
-    replace_result(x, 0, convert(x, z, dtype));
-    return true;
+ValueId expand_normal(Walk *w, const HloOp *op) {
+    if (hlo_int(op, AK_RNG_DISTRIBUTION, 0) != RNGDIST_NORMAL)
+        return 0;
+    TypeId type = value_type(w, op->results);
+    int dtype = hlo_type(w->hlo, type)->dtype, wide = dtype == DT_F64 ? DT_F64 : DT_F32;
+    TypeId wide_type = with_dtype(w, type, wide);
+    ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1);
+    ValueId low = scalar(w, wide, wide == DT_F64 ? -1 + 0x1p-53 : -1 + 0x1p-24);
+    ValueId in[3] = {low, scalar(w, wide, 1), hlo_operand(w->hlo, op, 2)};
+    OpId draw = hlo_op(w->hlo, HLO_RNG, w->loc, 3, in, 1, &wide_type);
+    hlo_set_int(w->hlo, draw, AK_RNG_DISTRIBUTION, RNGDIST_UNIFORM);
+    ValueId z = walk_unary(w, HLO_CHLO_ERF_INV, walk_push(w, draw));
+    z = walk_binary(w, HLO_MULTIPLY, z, walk_number(w, wide_type, 1.4142135623730951));
+    z = walk_binary(w, HLO_MULTIPLY, z, walk_broadcast(w, walk_convert(w, b, wide), NULL, 0, wide_type));
+    z = walk_binary(w, HLO_ADD, z, walk_broadcast(w, walk_convert(w, a, wide), NULL, 0, wide_type));
+    return walk_convert(w, z, dtype);
 }
 
 // --- top k by a function ---------------------------------------------------------------------------
@@ -126,54 +80,53 @@ static int64_t config_int(const HloOp *op, const char *name, int64_t absent) {
     return n && n->value.kind == HA_INT ? n->value.i : absent;
 }
 
-static ValueId first_elements(Expand *x, ValueId v, TypeId type) {
+static ValueId first_elements(Walk *w, ValueId v, TypeId type) {
     static const int64_t zeros[OTRN_MAX_RANK];
     int64_t ones[OTRN_MAX_RANK];
-    const HloType *t = hlo_type(x->h, type);
+    const HloType *t = hlo_type(w->hlo, type);
     for (int d = 0; d < t->rank; d++)
         ones[d] = 1;
-    assert(t->rank == hlo_value_type(x->h, v)->rank);
-    OpId id = expand_make(x, HLO_SLICE, 1, &v, type);
-    hlo_set_ints(x->h, id, AK_START_INDICES, zeros, t->rank);
-    hlo_set_ints(x->h, id, AK_LIMIT_INDICES, hlo_type(x->h, type)->dims, t->rank);
-    hlo_set_ints(x->h, id, AK_STRIDES, ones, t->rank);
-    return expand_push(x, id);
+    assert(t->rank == hlo_value_type(w->hlo, v)->rank);
+    OpId id = hlo_op(w->hlo, HLO_SLICE, w->loc, 1, &v, 1, &type);
+    hlo_set_ints(w->hlo, id, AK_START_INDICES, zeros, t->rank);
+    hlo_set_ints(w->hlo, id, AK_LIMIT_INDICES, hlo_type(w->hlo, type)->dims, t->rank);
+    hlo_set_ints(w->hlo, id, AK_STRIDES, ones, t->rank);
+    return walk_push(w, id);
 }
 
-static bool expand_approx_top_k(Expand *x) {
-    Hlo *h = x->h;
-    HloOp op = *hlo_at(h, x->id);
-    const HloAttr *list = hlo_attr(&op, AK_CALLED_COMPUTATIONS);
-    uint32_t n = op.nresults;
-    if (!n || op.noperands != 2 * n || !list || list->kind != HA_LIST || list->n != 1)
-        return false;
+ValueId expand_approx_top_k(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    const HloAttr *list = hlo_attr(op, AK_CALLED_COMPUTATIONS);
+    uint32_t n = op->nresults;
+    if (!calls(op, APPROX_TOP_K) || !n || op->noperands != 2 * n || !list || list->kind != HA_LIST || list->n != 1)
+        return 0;
     const HloFunc *f = list->list[0].kind == HA_SYM ? hlo_func_find(h, list->list[0].s) : NULL;
     if (!f || !f->body || h->regions.at[f->body].nargs != 2 * n)
-        return false;
-    const HloType *in = hlo_value_type(h, hlo_operand(h, &op, 0)), *out = hlo_value_type(h, op.results);
+        return 0;
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     if (in->rank != out->rank || !in->rank)
-        return false;
-    int64_t axis = config_int(&op, "reduction_dim", in->rank - 1);
+        return 0;
+    int64_t axis = config_int(op, "reduction_dim", in->rank - 1);
     axis += axis < 0 ? in->rank : 0;
     for (int d = 0; d < in->rank; d++)
         if (out->dims[d] != in->dims[d] && (d != axis || out->dims[d] > in->dims[d]))
-            return false;
-    ValueId *operands = ARENA_NEWN(x->c->scratch, ValueId, n);
-    TypeId *types = ARENA_NEWN(x->c->scratch, TypeId, 2 * n);
+            return 0;
+    ValueId *operands = ARENA_NEWN(w->c->scratch, ValueId, n);
+    TypeId *types = ARENA_NEWN(w->c->scratch, TypeId, 2 * n);
     for (uint32_t i = 0; i < n; i++) {
-        operands[i] = hlo_operand(h, &op, i);
-        types[i] = value_type(x, operands[i]);
+        operands[i] = hlo_operand(h, op, i);
+        types[i] = value_type(w, operands[i]);
     }
-    OpId sort = hlo_op(h, HLO_SORT, op.loc, n, operands, n, types);
-    *hlo_attr_slot(h, sort, AK_DIMENSION) = (HloAttr){.kind = HA_INT, .i = axis};
-    *hlo_attr_slot(h, sort, AK_IS_STABLE) = (HloAttr){.kind = HA_BOOL, .i = 1};
+    OpId sort = hlo_op(h, HLO_SORT, op->loc, n, operands, n, types);
+    hlo_set_int(h, sort, AK_DIMENSION, axis);
+    hlo_set_int(h, sort, AK_IS_STABLE, 1);
     for (uint32_t i = 0; i < 2 * n; i++)
         types[i] = h->values.at[h->regions.at[f->body].args + i].type;
-    inline_body(x->c, f, hlo_op_add_region(h, sort, 2 * n, types));
-    ValueId sorted = expand_push(x, sort);
-    for (uint32_t i = 0; i < n; i++)
-        replace_result(x, i, first_elements(x, sorted + i, value_type(x, op.results + i)));
-    return true;
+    inline_body(w->c, f, hlo_op_add_region(h, sort, 2 * n, types));
+    ValueId sorted = walk_push(w, sort);
+    for (uint32_t i = 1; i < n; i++)
+        walk_replace(w, op->results + i, first_elements(w, sorted + i, value_type(w, op->results + i)));
+    return first_elements(w, sorted, value_type(w, op->results));
 }
 
 // --- ragged all to all -----------------------------------------------------------------------------
@@ -183,98 +136,95 @@ typedef struct RaggedSend {
     int64_t channel, devices, pieces; // devices of a group, pieces that come to one of them
 } RaggedSend;
 
-static ValueId collective(Expand *x, const RaggedSend *s, OpId id) {
-    *hlo_attr_slot(x->h, id, AK_CHANNEL_ID) = (HloAttr){.kind = HA_INT, .i = s->channel};
-    *hlo_attr_slot(x->h, id, AK_REPLICA_GROUPS) = s->groups;
-    return expand_push(x, id);
+static ValueId collective(Walk *w, const RaggedSend *s, OpId id) {
+    hlo_set_int(w->hlo, id, AK_CHANNEL_ID, s->channel);
+    *hlo_attr_slot(w->hlo, id, AK_REPLICA_GROUPS) = s->groups;
+    return walk_push(w, id);
 }
 
 // Of a list that has an entry for each piece that is sent: the entries of those that come.
-static ValueId of_arrivals(Expand *x, const RaggedSend *s, ValueId list) {
-    list = convert(x, list, DT_I32);
-    OpId id = expand_make(x, HLO_ALL_TO_ALL, 1, &list, value_type(x, list));
-    *hlo_attr_slot(x->h, id, AK_SPLIT_DIMENSION) = *hlo_attr_slot(x->h, id, AK_CONCAT_DIMENSION) = (HloAttr){.kind = HA_INT, .i = 0};
-    *hlo_attr_slot(x->h, id, AK_SPLIT_COUNT) = (HloAttr){.kind = HA_INT, .i = s->devices};
-    return collective(x, s, id);
+static ValueId of_arrivals(Walk *w, const RaggedSend *s, ValueId list) {
+    list = walk_convert(w, list, DT_I32);
+    TypeId type = value_type(w, list);
+    OpId id = hlo_op(w->hlo, HLO_ALL_TO_ALL, w->loc, 1, &list, 1, &type);
+    hlo_set_int(w->hlo, id, AK_SPLIT_DIMENSION, 0);
+    hlo_set_int(w->hlo, id, AK_CONCAT_DIMENSION, 0);
+    hlo_set_int(w->hlo, id, AK_SPLIT_COUNT, s->devices);
+    return collective(w, s, id);
 }
 
 // The rows of all devices of the group, one device's behind the other's.
-static ValueId all_rows(Expand *x, const RaggedSend *s, ValueId rows) {
-    HloType t = *hlo_value_type(x->h, rows);
+static ValueId all_rows(Walk *w, const RaggedSend *s, ValueId rows) {
+    HloType t = *hlo_value_type(w->hlo, rows);
     int64_t dims[OTRN_MAX_RANK];
     memcpy(dims, t.dims, t.rank * sizeof *dims);
     dims[0] *= s->devices;
-    OpId id = expand_make(x, HLO_ALL_GATHER, 1, &rows, hlo_type_tensor(x->h, t.dtype, t.rank, dims));
-    *hlo_attr_slot(x->h, id, AK_ALL_GATHER_DIM) = (HloAttr){.kind = HA_INT, .i = 0};
-    *hlo_attr_slot(x->h, id, AK_USE_GLOBAL_DEVICE_IDS) = (HloAttr){.kind = HA_BOOL, .i = s->channel > 0};
-    return collective(x, s, id);
+    TypeId all = hlo_type_tensor(w->hlo, t.dtype, t.rank, dims);
+    OpId id = hlo_op(w->hlo, HLO_ALL_GATHER, w->loc, 1, &rows, 1, &all);
+    hlo_set_int(w->hlo, id, AK_ALL_GATHER_DIM, 0);
+    hlo_set_int(w->hlo, id, AK_USE_GLOBAL_DEVICE_IDS, s->channel > 0);
+    return collective(w, s, id);
 }
 
 // For each row of the result the row of all rows that comes there, -1: none. A later piece wins over an earlier one.
-static ValueId ragged_sources(Expand *x, const RaggedSend *s, const HloOp *op, int64_t nrows, int64_t nout) {
+static ValueId ragged_sources(Walk *w, const RaggedSend *s, const HloOp *op, int64_t nrows, int64_t nout) {
     static const int64_t along = 1;
-    Hlo *h = x->h;
+    Hlo *h = w->hlo;
     TypeId list = hlo_type_tensor(h, DT_I32, 1, &s->pieces), table = hlo_type_tensor(h, DT_I32, 2, (int64_t[]){nout, s->pieces});
     assert(s->devices > 0 && s->pieces % s->devices == 0);
-    ValueId start = of_arrivals(x, s, hlo_operand(h, op, 2)), size = of_arrivals(x, s, hlo_operand(h, op, 3));
-    ValueId place = of_arrivals(x, s, hlo_operand(h, op, 4));
-    ValueId each = broadcast(x, constant(x, DT_I32, (double)(s->pieces / s->devices)), list, NULL, 0);
-    ValueId sender = binary(x, HLO_DIVIDE, iota(x, list, 0), each);
-    ValueId shift = binary(x, HLO_MULTIPLY, sender, broadcast(x, constant(x, DT_I32, (double)nrows), list, NULL, 0));
-    shift = binary(x, HLO_ADD, shift, binary(x, HLO_SUBTRACT, start, place));
-    ValueId row = iota(x, table, 0), none = constant(x, DT_I32, -1), end = binary(x, HLO_ADD, place, size);
-    ValueId after = compare(x, CMP_GE, row, broadcast(x, place, table, &along, 1));
-    ValueId before = compare(x, CMP_LT, row, broadcast(x, end, table, &along, 1));
-    ValueId in[3] = {binary(x, HLO_AND, after, before), binary(x, HLO_ADD, row, broadcast(x, shift, table, &along, 1)),
-                     broadcast(x, none, table, NULL, 0)};
-    ValueId from = expand_push(x, expand_make(x, HLO_SELECT, 3, in, table));
-    OpId best = expand_make(x, HLO_REDUCE, 2, (ValueId[]){from, none}, hlo_type_tensor(h, DT_I32, 1, &nout));
-    hlo_set_ints(h, best, AK_DIMENSIONS, &along, 1);
-    hlo_op_add_combiner(h, best, HLO_MAXIMUM, hlo_type_tensor(h, DT_I32, 0, NULL));
-    walk_grow(&x->w);
-    return expand_push(x, best);
+    ValueId start = of_arrivals(w, s, hlo_operand(h, op, 2)), size = of_arrivals(w, s, hlo_operand(h, op, 3));
+    ValueId place = of_arrivals(w, s, hlo_operand(h, op, 4));
+    ValueId each = walk_number(w, list, (double)(s->pieces / s->devices));
+    ValueId sender = walk_binary(w, HLO_DIVIDE, walk_iota(w, list, 0), each);
+    ValueId shift = walk_binary(w, HLO_MULTIPLY, sender, walk_number(w, list, (double)nrows));
+    shift = walk_binary(w, HLO_ADD, shift, walk_binary(w, HLO_SUBTRACT, start, place));
+    ValueId row = walk_iota(w, table, 0), end = walk_binary(w, HLO_ADD, place, size);
+    ValueId after = walk_compare(w, CMP_GE, CMPT_NOTYPE, row, walk_broadcast(w, place, &along, 1, table));
+    ValueId before = walk_compare(w, CMP_LT, CMPT_NOTYPE, row, walk_broadcast(w, end, &along, 1, table));
+    ValueId from = walk_select(w, walk_binary(w, HLO_AND, after, before), walk_binary(w, HLO_ADD, row, walk_broadcast(w, shift, &along, 1, table)),
+                               walk_number(w, table, -1));
+    return walk_reduce(w, HLO_MAXIMUM, from, scalar(w, DT_I32, -1), &along, 1, hlo_type_tensor(h, DT_I32, 1, &nout));
 }
 
-static ValueId take_rows(Expand *x, ValueId rows, ValueId from, TypeId type) {
-    HloType t = *hlo_value_type(x->h, rows);
+static ValueId take_rows(Walk *w, ValueId rows, ValueId from, TypeId type) {
+    HloType t = *hlo_value_type(w->hlo, rows);
     int64_t sizes[OTRN_MAX_RANK], offsets[OTRN_MAX_RANK];
     for (int d = 0; d < t.rank; d++)
         sizes[d] = d ? t.dims[d] : 1, offsets[d] = d + 1;
-    OpId id = expand_make(x, HLO_GATHER, 2, (ValueId[]){rows, from}, type);
-    hlo_set_ints(x->h, id, AK_OFFSET_DIMS, offsets, t.rank - 1u);
-    hlo_set_ints(x->h, id, AK_COLLAPSED_SLICE_DIMS, (int64_t[]){0}, 1);
-    hlo_set_ints(x->h, id, AK_START_INDEX_MAP, (int64_t[]){0}, 1);
-    hlo_set_ints(x->h, id, AK_SLICE_SIZES, sizes, t.rank);
-    hlo_set_ints(x->h, id, AK_OPERAND_BATCHING_DIMS, NULL, 0);
-    hlo_set_ints(x->h, id, AK_START_INDICES_BATCHING_DIMS, NULL, 0);
-    *hlo_attr_slot(x->h, id, AK_INDEX_VECTOR_DIM) = (HloAttr){.kind = HA_INT, .i = 1};
-    *hlo_attr_slot(x->h, id, AK_INDICES_ARE_SORTED) = (HloAttr){.kind = HA_BOOL, .i = 0};
-    return expand_push(x, id);
+    OpId id = hlo_op(w->hlo, HLO_GATHER, w->loc, 2, (ValueId[]){rows, from}, 1, &type);
+    hlo_set_ints(w->hlo, id, AK_OFFSET_DIMS, offsets, t.rank - 1u);
+    hlo_set_ints(w->hlo, id, AK_COLLAPSED_SLICE_DIMS, (int64_t[]){0}, 1);
+    hlo_set_ints(w->hlo, id, AK_START_INDEX_MAP, (int64_t[]){0}, 1);
+    hlo_set_ints(w->hlo, id, AK_SLICE_SIZES, sizes, t.rank);
+    hlo_set_ints(w->hlo, id, AK_OPERAND_BATCHING_DIMS, NULL, 0);
+    hlo_set_ints(w->hlo, id, AK_START_INDICES_BATCHING_DIMS, NULL, 0);
+    hlo_set_int(w->hlo, id, AK_INDEX_VECTOR_DIM, 1);
+    hlo_set_int(w->hlo, id, AK_INDICES_ARE_SORTED, 0);
+    return walk_push(w, id);
 }
 
-static bool expand_ragged_all_to_all(Expand *x) {
+ValueId expand_ragged_all_to_all(Walk *w, const HloOp *op) {
     static const int64_t along = 0;
-    Hlo *h = x->h;
-    HloOp op = *hlo_at(h, x->id);
+    Hlo *h = w->hlo;
     RaggedSend s;
-    bool ok = coll_ragged(h, &op, &s.groups, &s.channel);
+    if (!calls(op, HLO_RAGGED_ALL_TO_ALL))
+        return 0;
+    bool ok = coll_ragged(h, op, &s.groups, &s.channel);
     assert(ok); // verified
     (void)ok;
-    ValueId rows = hlo_operand(h, &op, 0), output = hlo_operand(h, &op, 1);
-    TypeId type = value_type(x, output);
-    s.devices = s.groups.cols, s.pieces = hlo_value_type(h, hlo_operand(h, &op, 2))->dims[0];
+    ValueId rows = hlo_operand(h, op, 0), output = hlo_operand(h, op, 1);
+    TypeId type = value_type(w, output);
+    s.devices = s.groups.cols, s.pieces = hlo_value_type(h, hlo_operand(h, op, 2))->dims[0];
     int64_t nrows = hlo_value_type(h, rows)->dims[0], nout = hlo_type(h, type)->dims[0];
     if (!hlo_value_type(h, rows)->elems || !hlo_type(h, type)->elems) {
-        replace_result(x, 0, output);
-        return true;
+        return output;
     }
     if (s.devices * nrows > INT32_MAX || nout > INT32_MAX)
-        hlo_fail(h, x->id, OTRN_CAPACITY, "the rows of %lld devices are more than 32 bits count", (long long)s.devices);
-    ValueId from = ragged_sources(x, &s, &op, nrows, nout);
-    ValueId comes = compare(x, CMP_GE, from, broadcast(x, constant(x, DT_I32, 0), value_type(x, from), NULL, 0));
-    ValueId in[3] = {broadcast(x, comes, with_dtype(x, type, DT_I1), &along, 1), take_rows(x, all_rows(x, &s, rows), from, type), output};
-    replace_result(x, 0, expand_push(x, expand_make(x, HLO_SELECT, 3, in, type)));
-    return true;
+        hlo_fail(h, w->id, OTRN_CAPACITY, "the rows of %lld devices are more than 32 bits count", (long long)s.devices);
+    ValueId from = ragged_sources(w, &s, op, nrows, nout);
+    ValueId comes = walk_compare(w, CMP_GE, CMPT_NOTYPE, from, walk_number(w, value_type(w, from), 0));
+    ValueId arrives = walk_broadcast(w, comes, &along, 1, with_dtype(w, type, DT_I1));
+    return walk_select(w, arrives, take_rows(w, all_rows(w, &s, rows), from, type), output);
 }
 
 // --- chlo.scan -----------------------------------------------------------------------------------
@@ -287,8 +237,8 @@ typedef struct Scan {
     RegionId body;
 } Scan;
 
-static void scan_read(Expand *x, Scan *s) {
-    s->op = *hlo_at(x->h, x->id);
+static void scan_read(Walk *w, const HloOp *op, Scan *s) {
+    s->op = *op;
     uint32_t n;
     const int64_t *segments = hlo_ints(&s->op, AK_OPERAND_SEGMENT_SIZES, &n);
     s->ninputs = (uint32_t)segments[0];
@@ -297,24 +247,23 @@ static void scan_read(Expand *x, Scan *s) {
     s->axis = hlo_int(&s->op, AK_DIMENSION, 0);
     s->reverse = hlo_int(&s->op, AK_IS_REVERSE, 0);
     s->size = hlo_int(&s->op, AK_SCAN_DIM_SIZE, -1);
-    s->body = x->h->op_regions.at[s->op.regions];
+    s->body = w->hlo->op_regions.at[s->op.regions];
     if (s->ninputs + s->noutputs) {
-        ValueId v = s->ninputs ? hlo_operand(x->h, &s->op, 0) : s->op.results;
-        s->size = hlo_value_type(x->h, v)->dims[s->axis];
+        ValueId v = s->ninputs ? hlo_operand(w->hlo, &s->op, 0) : s->op.results;
+        s->size = hlo_value_type(w->hlo, v)->dims[s->axis];
     }
     if (s->size < 0)
-        hlo_fail(x->h, x->id, OTRN_VERIFY, "without inputs and outputs it needs scan_dim_size");
+        hlo_fail(w->hlo, w->id, OTRN_VERIFY, "without inputs and outputs it needs scan_dim_size");
 }
 
 // Starts of a slice along the axis: zeros, and `at` there.
-static void slice_starts(Expand *x, const Scan *s, int rank, ValueId at, ValueId zero, ValueId *starts) {
-    (void)x;
+static void slice_starts(const Scan *s, int rank, ValueId at, ValueId zero, ValueId *starts) {
     for (int d = 0; d < rank; d++)
         starts[d] = d == s->axis ? at : zero;
 }
 
-static ValueId scan_slice(Expand *x, const Scan *s, ValueId v, ValueId at, ValueId zero) {
-    HloType t = *hlo_value_type(x->h, v);
+static ValueId scan_slice(Walk *w, const Scan *s, ValueId v, ValueId at, ValueId zero) {
+    HloType t = *hlo_value_type(w->hlo, v);
     int64_t sizes[OTRN_MAX_RANK], left[OTRN_MAX_RANK];
     int rank = 0;
     for (int d = 0; d < t.rank; d++) {
@@ -323,88 +272,85 @@ static ValueId scan_slice(Expand *x, const Scan *s, ValueId v, ValueId at, Value
             left[rank++] = t.dims[d];
     }
     ValueId in[OTRN_MAX_RANK + 1] = {v};
-    slice_starts(x, s, t.rank, at, zero, in + 1);
-    OpId id = expand_make(x, HLO_DYNAMIC_SLICE, (uint32_t)t.rank + 1, in,
-                          hlo_type_tensor(x->h, t.dtype, t.rank, sizes));
-    hlo_set_ints(x->h, id, AK_SLICE_SIZES, sizes, t.rank);
-    return unary(x, HLO_RESHAPE, expand_push(x, id), hlo_type_tensor(x->h, t.dtype, rank, left));
+    slice_starts(s, t.rank, at, zero, in + 1);
+    TypeId piece = hlo_type_tensor(w->hlo, t.dtype, t.rank, sizes);
+    OpId id = hlo_op(w->hlo, HLO_DYNAMIC_SLICE, w->loc, (uint32_t)t.rank + 1, in, 1, &piece);
+    hlo_set_ints(w->hlo, id, AK_SLICE_SIZES, sizes, t.rank);
+    return walk_shape(w, walk_push(w, id), hlo_type_tensor(w->hlo, t.dtype, rank, left));
 }
 
-static ValueId scan_update(Expand *x, const Scan *s, ValueId into, ValueId slice, ValueId at, ValueId zero) {
-    HloType t = *hlo_value_type(x->h, into);
+static ValueId scan_update(Walk *w, const Scan *s, ValueId into, ValueId slice, ValueId at, ValueId zero) {
+    HloType t = *hlo_value_type(w->hlo, into);
     int64_t sizes[OTRN_MAX_RANK];
     for (int d = 0; d < t.rank; d++)
         sizes[d] = d == s->axis ? 1 : t.dims[d];
     ValueId in[OTRN_MAX_RANK + 2] = {into};
-    in[1] = unary(x, HLO_RESHAPE, slice, hlo_type_tensor(x->h, t.dtype, t.rank, sizes));
-    slice_starts(x, s, t.rank, at, zero, in + 2);
-    return expand_push(x, expand_make(x, HLO_DYNAMIC_UPDATE_SLICE, (uint32_t)t.rank + 2, in,
-                                      value_type(x, into)));
+    in[1] = walk_shape(w, slice, hlo_type_tensor(w->hlo, t.dtype, t.rank, sizes));
+    slice_starts(s, t.rank, at, zero, in + 2);
+    return walk_op(w, HLO_DYNAMIC_UPDATE_SLICE, (uint32_t)t.rank + 2, in, value_type(w, into));
 }
 
 // args: the counter, the outputs so far, the carries.
-static void scan_body(Expand *x, const Scan *s, RegionId to, ValueId *results) {
-    Hlo *h = x->h;
+static void scan_body(Walk *w, const Scan *s, RegionId to, ValueId *results) {
+    Hlo *h = w->hlo;
     ValueId args = h->regions.at[to].args, body_args = h->regions.at[s->body].args;
-    ValueId one = constant(x, DT_I64, 1), zero = constant(x, DT_I64, 0);
-    ValueId at = s->reverse ? binary(x, HLO_SUBTRACT, constant(x, DT_I64, (double)(s->size - 1)), args) : args;
+    ValueId one = scalar(w, DT_I64, 1), zero = scalar(w, DT_I64, 0);
+    ValueId at = s->reverse ? walk_binary(w, HLO_SUBTRACT, scalar(w, DT_I64, (double)(s->size - 1)), args) : args;
     for (uint32_t i = 0; i < s->ninputs; i++)
-        walk_replace(&x->w, body_args + i, scan_slice(x, s, hlo_operand(h, &s->op, i), at, zero));
+        walk_replace(w, body_args + i, scan_slice(w, s, hlo_operand(h, &s->op, i), at, zero));
     for (uint32_t i = 0; i < s->ncarries; i++)
-        walk_replace(&x->w, body_args + s->ninputs + i, args + 1 + s->noutputs + i);
+        walk_replace(w, body_args + s->ninputs + i, args + 1 + s->noutputs + i);
     assert(h->regions.at[s->body].nargs == s->ninputs + s->ncarries);
-    walk_region(&x->w, s->body);
+    walk_region(w, s->body);
     uint32_t n = h->regions.at[s->body].ops.n;
     for (uint32_t i = 0; i + 1 < n; i++)
-        expand_push(x, h->regions.at[s->body].ops.at[i]);
+        walk_push(w, h->regions.at[s->body].ops.at[i]);
     HloOp ret = *hlo_at(h, h->regions.at[s->body].ops.at[n - 1]);
     assert(ret.noperands == s->noutputs + s->ncarries);
-    results[0] = binary(x, HLO_ADD, args, one);
+    results[0] = walk_binary(w, HLO_ADD, args, one);
     for (uint32_t i = 0; i < s->noutputs; i++)
-        results[1 + i] = scan_update(x, s, args + 1 + i, hlo_operand(h, &ret, i), at, zero);
+        results[1 + i] = scan_update(w, s, args + 1 + i, hlo_operand(h, &ret, i), at, zero);
     for (uint32_t i = 0; i < s->ncarries; i++)
         results[1 + s->noutputs + i] = hlo_operand(h, &ret, s->noutputs + i);
 }
 
-static bool expand_scan(Expand *x) {
-    Hlo *h = x->h;
+ValueId expand_scan(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     Scan s;
-    scan_read(x, &s);
+    scan_read(w, op, &s);
     uint32_t n = 1 + s.op.nresults;
-    ValueId *init = ARENA_NEWN(x->c->scratch, ValueId, n), *results = ARENA_NEWN(x->c->scratch, ValueId, n);
-    TypeId *types = ARENA_NEWN(x->c->scratch, TypeId, n);
-    init[0] = constant(x, DT_I64, 0);
+    ValueId *init = ARENA_NEWN(w->c->scratch, ValueId, n), *results = ARENA_NEWN(w->c->scratch, ValueId, n);
+    TypeId *types = ARENA_NEWN(w->c->scratch, TypeId, n);
+    init[0] = scalar(w, DT_I64, 0);
     for (uint32_t i = 0; i < s.noutputs; i++) {
-        TypeId type = value_type(x, s.op.results + i);
-        ValueId zero = expand_zero(x, hlo_type_tensor(h, hlo_type(h, type)->dtype, 0, NULL));
-        init[1 + i] = broadcast(x, zero, type, NULL, 0);
+        TypeId type = value_type(w, s.op.results + i);
+        init[1 + i] = walk_number(w, type, 0);
     }
     for (uint32_t i = 0; i < s.ncarries; i++)
         init[1 + s.noutputs + i] = hlo_operand(h, &s.op, s.ninputs + i);
     for (uint32_t i = 0; i < n; i++)
-        types[i] = value_type(x, init[i]);
+        types[i] = value_type(w, init[i]);
     OpId loop = hlo_op(h, HLO_WHILE, s.op.loc, n, init, n, types);
     RegionId cond = hlo_op_add_region(h, loop, n, types), body = hlo_op_add_region(h, loop, n, types);
-    walk_grow(&x->w);
-    OpList outer = list_begin(x);
-    ValueId go = compare(x, CMP_LT, h->regions.at[cond].args, constant(x, DT_I64, (double)s.size));
-    list_end(x, cond, outer, &go, 1);
-    outer = list_begin(x);
-    scan_body(x, &s, body, results);
-    list_end(x, body, outer, results, n);
-    ValueId out = expand_push(x, loop);
-    for (uint32_t i = 0; i < s.op.nresults; i++)
-        replace_result(x, i, out + 1 + i);
-    return true;
+    walk_grow(w);
+    OpList outer = list_begin(w);
+    ValueId go = walk_compare(w, CMP_LT, CMPT_NOTYPE, h->regions.at[cond].args, scalar(w, DT_I64, (double)s.size));
+    list_end(w, cond, outer, &go, 1);
+    outer = list_begin(w);
+    scan_body(w, &s, body, results);
+    list_end(w, body, outer, results, n);
+    ValueId out = walk_push(w, loop);
+    for (uint32_t i = 1; i < s.op.nresults; i++)
+        walk_replace(w, s.op.results + i, out + 1 + i);
+    return out + 1;
 }
 
 // --- chlo.constant_like ----------------------------------------------------------------------------
 
-static bool expand_constant_like(Expand *x) {
-    HloOp op = *hlo_at(x->h, x->id);
-    const HloAttr *value = hlo_attr(&op, AK_LIKE_VALUE);
-    TypeId type = value_type(x, op.results);
-    int dtype = hlo_type(x->h, type)->dtype;
+ValueId expand_constant_like(Walk *w, const HloOp *op) {
+    const HloAttr *value = hlo_attr(op, AK_LIKE_VALUE);
+    TypeId type = value_type(w, op->results);
+    int dtype = hlo_type(w->hlo, type)->dtype;
     uint8_t bytes[16] = {0};
     if (value->kind == HA_OPAQUE) { // "#complex.number<:f32 1.0, 2.0>"
         const char *s = value->s + strcspn(value->s, " ");
@@ -413,7 +359,7 @@ static bool expand_constant_like(Expand *x) {
             s += strspn(s, " ,");
             const char *after = num_parse_f64(s, s + strlen(s), &parts[i]);
             if (after == s)
-                hlo_fail(x->h, x->id, OTRN_UNSUPPORTED, "the value %.100s", value->s);
+                hlo_fail(w->hlo, w->id, OTRN_UNSUPPORTED, "the value %.100s", value->s);
             s = after;
         }
         int part = dtype == DT_C64 ? DT_F32 : DT_F64;
@@ -424,12 +370,7 @@ static bool expand_constant_like(Expand *x) {
     } else {
         dtype_from_i64(dtype, bytes, value->i);
     }
-    OpId id = expand_make(x, HLO_CONSTANT, 0, NULL, type);
-    bool some = hlo_type(x->h, type)->elems != 0;
-    *hlo_attr_slot(x->h, id, AK_VALUE) = (HloAttr){.kind = HA_TENSOR, .type = type, .n = some ? (uint32_t)dtype_bytes(dtype) : 0,
-                                                   .data = arena_dup(x->h->arena, bytes, sizeof bytes)};
-    replace_result(x, 0, expand_push(x, id));
-    return true;
+    return walk_push(w, hlo_op_splat(w->hlo, w->loc, type, bytes));
 }
 
 // --- chlo.ragged_dot -------------------------------------------------------------------------------
@@ -448,49 +389,38 @@ static bool among(const int64_t *v, uint32_t n, int64_t x) {
     return false;
 }
 
-static void ragged_read(Expand *x, Ragged *r) {
-    r->op = *hlo_at(x->h, x->id);
+static void ragged_read(Walk *w, const HloOp *op, Ragged *r) {
+    r->op = *op;
     r->lb = hlo_ints(&r->op, AK_LHS_BATCHING_DIMENSIONS, &r->nb);
     r->rb = hlo_ints(&r->op, AK_RHS_BATCHING_DIMENSIONS, &r->nrb);
     r->lc = hlo_ints(&r->op, AK_LHS_CONTRACTING_DIMENSIONS, &r->nc);
     r->rc = hlo_ints(&r->op, AK_RHS_CONTRACTING_DIMENSIONS, &r->nrc);
     r->ragged = hlo_ints(&r->op, AK_LHS_RAGGED_DIMENSIONS, &r->nragged);
     r->group = hlo_ints(&r->op, AK_RHS_GROUP_DIMENSIONS, &r->ngroup);
-    const HloType *l = hlo_value_type(x->h, hlo_operand(x->h, &r->op, 0));
-    const HloType *g = hlo_value_type(x->h, hlo_operand(x->h, &r->op, 2));
+    const HloType *l = hlo_value_type(w->hlo, hlo_operand(w->hlo, &r->op, 0));
+    const HloType *g = hlo_value_type(w->hlo, hlo_operand(w->hlo, &r->op, 2));
     if (l->rank >= OTRN_MAX_RANK || g->rank >= OTRN_MAX_RANK)
-        hlo_fail(x->h, x->id, OTRN_CAPACITY, "groups add a dimension beyond OTRN_MAX_RANK (%d)", OTRN_MAX_RANK);
+        hlo_fail(w->hlo, w->id, OTRN_CAPACITY, "groups add a dimension beyond OTRN_MAX_RANK (%d)", OTRN_MAX_RANK);
     infer_ragged_prefix(&r->op, l->rank, r->prefix);
 }
 
 // Sums of the group sizes up to and with each group: [.., g].
-static ValueId group_ends(Expand *x, ValueId sizes) {
-    Hlo *h = x->h;
+static ValueId group_ends(Walk *w, ValueId sizes) {
+    Hlo *h = w->hlo;
     HloType t = *hlo_value_type(h, sizes);
     int64_t dims[OTRN_MAX_RANK], map[OTRN_MAX_RANK], last = t.rank;
     for (int d = 0; d < t.rank; d++)
         dims[d] = t.dims[d], map[d] = d == t.rank - 1 ? last : d;
     dims[last] = t.dims[t.rank - 1];
     TypeId square = hlo_type_tensor(h, t.dtype, t.rank + 1, dims); // [.., g, g']
-    TypeId scalar = hlo_type_tensor(h, t.dtype, 0, NULL), scalars[2] = {scalar, scalar};
-    ValueId upto = compare(x, CMP_LE, iota(x, square, last), iota(x, square, last - 1));
-    ValueId zero = expand_zero(x, scalar), wide = broadcast(x, sizes, square, map, t.rank);
-    ValueId in[3] = {upto, wide, broadcast(x, zero, square, NULL, 0)};
-    ValueId kept = expand_push(x, expand_make(x, HLO_SELECT, 3, in, square));
-    OpId sum = expand_make(x, HLO_REDUCE, 2, (ValueId[]){kept, zero}, value_type(x, sizes));
-    hlo_set_ints(x->h, sum, AK_DIMENSIONS, &last, 1);
-    RegionId body = hlo_op_add_region(h, sum, 2, scalars);
-    ValueId args = h->regions.at[body].args;
-    walk_grow(&x->w);
-    OpList outer = list_begin(x);
-    ValueId total = binary(x, HLO_ADD, args, args + 1);
-    list_end(x, body, outer, &total, 1);
-    return expand_push(x, sum);
+    ValueId upto = walk_compare(w, CMP_LE, CMPT_NOTYPE, walk_iota(w, square, last), walk_iota(w, square, last - 1));
+    ValueId kept = walk_select(w, upto, walk_broadcast(w, sizes, map, t.rank, square), walk_number(w, square, 0));
+    return walk_sum(w, kept, &last, 1, value_type(w, sizes));
 }
 
 // The left side once for each group, [g, lhs…], zero outside the group's part of the ragged dimension.
-static ValueId left_by_group(Expand *x, const Ragged *r) {
-    Hlo *h = x->h;
+static ValueId left_by_group(Walk *w, const Ragged *r) {
+    Hlo *h = w->hlo;
     ValueId lhs = hlo_operand(h, &r->op, 0), sizes = hlo_operand(h, &r->op, 2);
     HloType l = *hlo_value_type(h, lhs), g = *hlo_value_type(h, sizes);
     int64_t dims[OTRN_MAX_RANK], map[OTRN_MAX_RANK], size_map[OTRN_MAX_RANK];
@@ -501,17 +431,14 @@ static ValueId left_by_group(Expand *x, const Ragged *r) {
         size_map[d] = d == g.rank - 1 ? 0 : r->prefix[d] + 1;
     TypeId type = hlo_type_tensor(h, l.dtype, l.rank + 1, dims);
     TypeId counts = hlo_type_tensor(h, g.dtype, l.rank + 1, dims);
-    ValueId end = group_ends(x, sizes), begin = binary(x, HLO_SUBTRACT, end, sizes);
-    ValueId at = iota(x, counts, r->ragged[0] + 1);
-    ValueId after = compare(x, CMP_GE, at, broadcast(x, begin, counts, size_map, g.rank));
-    ValueId before = compare(x, CMP_LT, at, broadcast(x, end, counts, size_map, g.rank));
-    ValueId zero = expand_zero(x, hlo_type_tensor(h, l.dtype, 0, NULL));
-    ValueId in[3] = {binary(x, HLO_AND, after, before), broadcast(x, lhs, type, map, l.rank),
-                     broadcast(x, zero, type, NULL, 0)};
-    return expand_push(x, expand_make(x, HLO_SELECT, 3, in, type));
+    ValueId end = group_ends(w, sizes), begin = walk_binary(w, HLO_SUBTRACT, end, sizes);
+    ValueId at = walk_iota(w, counts, r->ragged[0] + 1);
+    ValueId after = walk_compare(w, CMP_GE, CMPT_NOTYPE, at, walk_broadcast(w, begin, size_map, g.rank, counts));
+    ValueId before = walk_compare(w, CMP_LT, CMPT_NOTYPE, at, walk_broadcast(w, end, size_map, g.rank, counts));
+    return walk_select(w, walk_binary(w, HLO_AND, after, before), walk_broadcast(w, lhs, map, l.rank, type), walk_number(w, type, 0));
 }
 
-static OpId ragged_product(Expand *x, const Ragged *r, ValueId lhs, int shift, bool sum_groups, TypeId type) {
+static OpId ragged_product(Walk *w, const Ragged *r, ValueId lhs, int shift, bool sum_groups, TypeId type) {
     int64_t lb[OTRN_MAX_RANK], lc[OTRN_MAX_RANK], rc[OTRN_MAX_RANK];
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->nb; i++)
@@ -521,46 +448,38 @@ static OpId ragged_product(Expand *x, const Ragged *r, ValueId lhs, int shift, b
     for (uint32_t i = 0; i < r->nc; i++)
         lc[n] = r->lc[i] + shift, rc[n++] = r->rc[i];
     const HloAttr *precision = hlo_attr(&r->op, AK_PRECISION_CONFIG);
-    return hlo_op_dot(x->h, r->op.loc, lhs, hlo_operand(x->h, &r->op, 1), (DotPairs){r->nb, n, lb, r->rb, lc, rc}, type,
+    return hlo_op_dot(w->hlo, r->op.loc, lhs, hlo_operand(w->hlo, &r->op, 1), (DotPairs){r->nb, n, lb, r->rb, lc, rc}, type,
                       precision && precision->n == 2 ? precision : NULL);
 }
 
-static bool expand_ragged_dot(Expand *x) {
+ValueId expand_ragged_dot(Walk *w, const HloOp *op) {
     Ragged r;
-    ragged_read(x, &r);
-    TypeId type = value_type(x, r.op.results);
-    HloType t = *hlo_type(x->h, type);
-    if (among(r.lb, r.nb, r.ragged[0])) { // groups of batches: each batch has its own right side already
-        replace_result(x, 0, expand_push(x, ragged_product(x, &r, hlo_operand(x->h, &r.op, 0), 0, false, type)));
-        return true;
-    }
-    ValueId lhs = left_by_group(x, &r);
-    if (!among(r.lc, r.nc, r.ragged[0])) {
-        replace_result(x, 0, expand_push(x, ragged_product(x, &r, lhs, 1, true, type)));
-        return true;
-    }
+    ragged_read(w, op, &r);
+    TypeId type = value_type(w, r.op.results);
+    HloType t = *hlo_type(w->hlo, type);
+    if (among(r.lb, r.nb, r.ragged[0])) // groups of batches: each batch has its own right side already
+        return walk_push(w, ragged_product(w, &r, hlo_operand(w->hlo, op, 0), 0, false, type));
+    ValueId lhs = left_by_group(w, &r);
+    if (!among(r.lc, r.nc, r.ragged[0]))
+        return walk_push(w, ragged_product(w, &r, lhs, 1, true, type));
     // dot_general puts batches before the groups: [b…, g, …] becomes [g, b…, …]
     int64_t dims[OTRN_MAX_RANK], perm[OTRN_MAX_RANK];
     for (int d = 0; d < t.rank; d++) {
         perm[d] = d == 0 ? (int)r.nb : d <= (int)r.nb ? d - 1 : d;
         dims[perm[d]] = t.dims[d];
     }
-    OpId dot = ragged_product(x, &r, lhs, 1, false, hlo_type_tensor(x->h, t.dtype, t.rank, dims));
-    ValueId v = expand_push(x, dot);
-    OpId turn = expand_make(x, HLO_TRANSPOSE, 1, &v, type);
-    hlo_set_ints(x->h, turn, AK_PERMUTATION, perm, t.rank);
-    replace_result(x, 0, expand_push(x, turn));
-    return true;
+    OpId dot = ragged_product(w, &r, lhs, 1, false, hlo_type_tensor(w->hlo, t.dtype, t.rank, dims));
+    return walk_transpose(w, walk_push(w, dot), perm);
 }
 
 // --- chlo.broadcast_* ------------------------------------------------------------------------------
 
 // Shapes are aligned at their ends, unless broadcast_dimensions says where the smaller one's go.
-static ValueId broadcast_operand(Expand *x, const HloOp *op, uint32_t i) {
-    ValueId v = hlo_operand(x->h, op, i);
-    HloType t = *hlo_value_type(x->h, v), out = *hlo_value_type(x->h, op->results);
-    TypeId type = hlo_type_tensor(x->h, t.dtype, out.rank, out.dims);
-    if (type == value_type(x, v))
+static ValueId broadcast_operand(Walk *w, const HloOp *op, uint32_t i) {
+    ValueId v = hlo_operand(w->hlo, op, i);
+    HloType t = *hlo_value_type(w->hlo, v), out = *hlo_value_type(w->hlo, op->results);
+    TypeId type = hlo_type_tensor(w->hlo, t.dtype, out.rank, out.dims);
+    if (type == value_type(w, v))
         return v;
     uint32_t n;
     int64_t map[OTRN_MAX_RANK];
@@ -572,31 +491,23 @@ static ValueId broadcast_operand(Expand *x, const HloOp *op, uint32_t i) {
                (!d || map[d] > map[d - 1]);
     }
     if (!fits)
-        hlo_fail(x->h, x->id, OTRN_VERIFY, "operand %u cannot be broadcast to the result's shape", i);
-    return broadcast(x, v, type, map, t.rank);
+        hlo_fail(w->hlo, w->id, OTRN_VERIFY, "operand %u cannot be broadcast to the result's shape", i);
+    return walk_broadcast(w, v, map, t.rank, type);
 }
 
-static bool expand_broadcasting(Expand *x, HloOpcode base) {
-    HloOp op = *hlo_at(x->h, x->id);
+ValueId expand_broadcasting(Walk *w, const HloOp *op) {
+    int base = hlo_broadcast_base(op->code);
     ValueId in[3] = {0};
-    for (uint32_t i = 0; i < op.noperands; i++)
-        in[i] = broadcast_operand(x, &op, i);
-    OpId id = expand_make(x, base, op.noperands, in, value_type(x, op.results));
-    if (base == HLO_COMPARE) {
-        int64_t type = hlo_int(&op, AK_COMPARE_TYPE, CMPT_NOTYPE);
-        *hlo_attr_slot(x->h, id, AK_COMPARISON_DIRECTION) =
-            (HloAttr){.kind = HA_ENUM, .i = hlo_int(&op, AK_COMPARISON_DIRECTION, 0)};
-        *hlo_attr_slot(x->h, id, AK_COMPARE_TYPE) = (HloAttr){.kind = HA_ENUM, .i = type};
-    }
-    replace_result(x, 0, expand_push(x, id));
-    return true;
+    if (base == HLO_NONE)
+        return 0;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        in[i] = broadcast_operand(w, op, i);
+    if (base == HLO_COMPARE)
+        return walk_compare(w, hlo_int(op, AK_COMPARISON_DIRECTION, 0), hlo_int(op, AK_COMPARE_TYPE, CMPT_NOTYPE), in[0], in[1]);
+    return walk_op(w, (HloOpcode)base, op->noperands, in, value_type(w, op->results));
 }
 
 // --- which ---------------------------------------------------------------------------------------
-
-static bool calls(const HloOp *op, const char *target) {
-    return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), target);
-}
 
 // The elementwise operation that a call to XLA's own dialect stands for.
 static HloOpcode mhlo_call(const HloOp *op) {
@@ -607,38 +518,23 @@ static HloOpcode mhlo_call(const HloOp *op) {
     return code != HLO_NONE && hlo_op_rows[code].cls == HC_EW1 ? code : HLO_NONE;
 }
 
-bool expand_more(Expand *x) {
-    HloOp op = *hlo_at(x->h, x->id);
-    HloOpcode meant = mhlo_call(&op);
-    if (meant != HLO_NONE)
-        return replace_result(x, 0, unary(x, meant, hlo_operand(x->h, &op, 0), value_type(x, op.results))), true;
-    if (calls(&op, APPROX_TOP_K))
-        return expand_approx_top_k(x);
-    if (calls(&op, HLO_RAGGED_ALL_TO_ALL))
-        return expand_ragged_all_to_all(x);
-    switch (op.code) {
-    case HLO_RNG: return expand_normal(x);
-    case HLO_RNG_BIT_GENERATOR: // read and written with any state, but defined for one
-        if (hlo_value_type(x->h, hlo_operand(x->h, &op, 0))->dtype != DT_UI64)
-            hlo_fail(x->h, x->id, OTRN_VERIFY, "the state must be ui64[2] or ui64[3] (I1)");
-        return false;
-    case HLO_CHLO_CONSTANT_LIKE: return expand_constant_like(x);
-    case HLO_CHLO_SCAN: return expand_scan(x);
-    case HLO_CHLO_RAGGED_DOT: return expand_ragged_dot(x);
-    default: break;
-    }
-    int base = hlo_broadcast_base(op.code);
-    return base != HLO_NONE && expand_broadcasting(x, (HloOpcode)base);
+ValueId expand_mhlo_call(Walk *w, const HloOp *op) {
+    HloOpcode meant = mhlo_call(op);
+    ValueId x = op->noperands ? hlo_operand(w->hlo, op, 0) : 0;
+    return meant == HLO_NONE ? 0 : walk_op(w, meant, 1, &x, value_type(w, op->results));
 }
 
-bool expand_rewrites(HloOpcode code) {
-    return code == HLO_CHLO_CONSTANT_LIKE || code == HLO_CHLO_SCAN || code == HLO_CHLO_RAGGED_DOT || hlo_broadcast_base(code) != HLO_NONE;
+// Read and written with any state, but defined for one.
+ValueId expand_check_state(Walk *w, const HloOp *op) {
+    if (hlo_value_type(w->hlo, hlo_operand(w->hlo, op, 0))->dtype != DT_UI64)
+        hlo_fail(w->hlo, w->id, OTRN_VERIFY, "the state must be ui64[2] or ui64[3] (I1)");
+    return 0;
 }
 
 bool expand_needed(const Hlo *h) {
     for (OpId id = 1; id < h->ops.n; id++) {
         const HloOp *op = hlo_at(h, id);
-        if (expand_rewrites((HloOpcode)op->code) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL) ||
+        if ((hlo_row(op)->dialect == HD_CHLO && hlo_is(op, OT_REWRITTEN)) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL) ||
             mhlo_call(op) != HLO_NONE)
             return true;
     }

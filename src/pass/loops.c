@@ -82,11 +82,6 @@ OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch) {
 
 // --- stacks of wide values ----------------------------------------------------------------------------
 
-static bool is_elementwise(const HloOp *op) {
-    HloClass cls = hlo_row(op)->cls;
-    return cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3;
-}
-
 static const HloOp *maker(const Hlo *h, ValueId v) {
     OpId def = h->values.at[v].def;
     return def ? hlo_at(h, def) : NULL;
@@ -118,7 +113,7 @@ static bool is_computed_with(const Users *u, ValueId whole) {
     uint32_t n;
     const OpId *users = users_of(u, whole, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (u->region[users[i]] != u->region[u->h->values.at[whole].def] || !is_elementwise(hlo_at(u->h, users[i])))
+        if (u->region[users[i]] != u->region[u->h->values.at[whole].def] || !hlo_is_elementwise(hlo_at(u->h, users[i])))
             return false;
     return n > 0;
 }
@@ -201,7 +196,8 @@ void loops_narrow_stacks(Compile *c) {
     Narrow n = {.c = c, .h = c->hlo};
     walk_init(&n.w, c);
     users_make(&n.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    walk_rewrite(&n.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit_stacks, &n);
+    n.w.depth = WALK_CONTROL;
+    walk_rewrite(&n.w, hlo_main(c->hlo)->body, visit_stacks, &n);
 }
 
 // --- what is made inside ------------------------------------------------------------------------------
@@ -214,7 +210,7 @@ static bool is_closed(const Hlo *h, ValueId v, int depth) {
         return false;
     if (op->code == HLO_CONSTANT)
         return hlo_value_type(h, v)->elems == 1 || hlo_tensor_is_splat(h, hlo_attr(op, AK_VALUE));
-    bool closed = op->code == HLO_IOTA || op->code == HLO_RESHAPE || op->code == HLO_BROADCAST_IN_DIM || is_elementwise(op);
+    bool closed = op->code == HLO_IOTA || op->code == HLO_RESHAPE || op->code == HLO_BROADCAST_IN_DIM || hlo_is_elementwise(op);
     for (uint32_t k = 0; k < op->noperands && closed; k++)
         closed = is_closed(h, hlo_operand(h, op, k), depth - 1);
     return closed;
@@ -291,5 +287,6 @@ static void visit(void *pass, OpId id) {
 void pass_loops(Compile *c) {
     Loops l = {.c = c, .h = c->hlo};
     walk_init(&l.w, c);
-    walk_rewrite(&l.w, hlo_main(c->hlo)->body, WALK_CONTROL, visit, &l);
+    l.w.depth = WALK_CONTROL;
+    walk_rewrite(&l.w, hlo_main(c->hlo)->body, visit, &l);
 }

@@ -13,12 +13,12 @@ const PassRow pass_rows[] = {
     {"layouts", pass_layouts, "take arguments and give results in the order they lie in memory", true, NULL},
     {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known", true, NULL},
     {"quant", pass_quant, "write operations on quantised tensors as integer and float operations", true, NULL},
-    {"expand", pass_expand, "write rare operations with common ones", true, NULL},
-    {"autocast", pass_autocast, "compute in narrower types where the options say so", false, NULL},
-    {"unroll", pass_unroll, "short loops of elementwise work in one piece", false, NULL},
+    {"expand", pass_expand, "write rare operations with common ones", true, expand_rules},
+    {"autocast", pass_autocast, "compute in narrower types where the options say so", false, autocast_rules},
+    {"unroll", NULL, "short loops of elementwise work in one piece", false, unroll_rules},
     {"loops", pass_loops, "let loops carry only what changes, and make inside them what costs nothing", false, NULL},
-    {"parts", pass_parts, "compute with large complex tensors by real and imaginary parts", false, NULL},
-    {"fold", pass_fold, "evaluate exact operations on constants, keep splats small", false, NULL},
+    {"parts", NULL, "compute with large complex tensors by real and imaginary parts", false, parts_rules},
+    {"fold", NULL, "evaluate exact operations on constants, keep splats small", false, fold_rules},
     {"branches", pass_branches, "take selects by a condition out of a branch where it is known", false, branches_rules},
     {"cse", pass_cse, "compute equal operations once", false, NULL},
     {"counters", NULL, "count elements in 32 bits", false, counters_rules},
@@ -78,28 +78,4 @@ void pass_settle(Compile *c) {
             expand_body(c, c->hlo->funcs.at[i].body);
 }
 
-bool pass_rewrites(HloOpcode code) {
-    switch (code) {
-    case HLO_AFTER_ALL: // tokens order nothing in a program that runs in order
-    case HLO_CREATE_TOKEN:
-    case HLO_ASYNC_START:
-    case HLO_ASYNC_DONE:
-    case HLO_CALL:
-    case HLO_COMPOSITE:
-    case HLO_CROSS_REPLICA_SUM:
-    case HLO_GET_TUPLE_ELEMENT:
-    case HLO_SDY_NAMED_COMPUTATION:
-    case HLO_TUPLE:
-    case HLO_INTERPRETER_PRINT:
-    case HLO_INTERPRETER_PROBE:
-    case HLO_EINSUM:
-    case HLO_UNARY_EINSUM:
-    case HLO_TORCH_INDEX_SELECT:
-    case HLO_SET_DIMENSION_SIZE:
-    case HLO_UNIFORM_QUANTIZE:
-    case HLO_UNIFORM_DEQUANTIZE:
-        return true;
-    default:
-        return expand_rewrites(code);
-    }
-}
+bool pass_rewrites(HloOpcode code) { return hlo_op_rows[code].traits & OT_REWRITTEN; }

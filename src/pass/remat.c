@@ -189,7 +189,6 @@ static double make_cost(const Remat *r, ValueId v) {
     double elems = row_elems(r, v);
     if (!op || op->nresults != 1 || op_has_effect(r->h, op))
         return -1;
-    HloClass cls = hlo_row(op)->cls;
     switch (op->code) {
     case HLO_RESHAPE:
     case HLO_BROADCAST_IN_DIM:
@@ -206,7 +205,7 @@ static double make_cost(const Remat *r, ValueId v) {
     case HLO_REDUCE:
         return row_reduction(r, op) ? row_elems(r, hlo_operand(r->h, op, 0)) * r->unit : -1;
     default:
-        return cls == HC_EW1 || cls == HC_EW2 || cls == HC_EW3 ? elementwise_cost(r, op, elems) : -1;
+        return hlo_is_elementwise(op) ? elementwise_cost(r, op, elems) : -1;
     }
 }
 

@@ -48,21 +48,15 @@ bool rows_may_hold(const Hlo *h, const HloOp *op, Why *why) {
     if (known)
         return why_refuse(why, WHY_KNOWN);
     const HloType *first = hlo_value_type(h, hlo_operand(h, op, 0));
+    if (hlo_is(op, OT_FLOATS) || hlo_is(op, OT_FLAGS))
+        return (hlo_is(op, OT_FLOATS) && floats && in_floats) || (hlo_is(op, OT_FLAGS) && flags && in_flags) || refuse_types(h, op, why);
     switch (op->code) {
-    case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_DIVIDE: case HLO_MAXIMUM: case HLO_MINIMUM:
-    case HLO_NEGATE: case HLO_ABS: case HLO_EXPONENTIAL: case HLO_LOG: case HLO_TANH: case HLO_LOGISTIC:
-    case HLO_SQRT: case HLO_RSQRT: case HLO_CHLO_ERF: case HLO_CHLO_SQUARE:
-        return (floats && in_floats) || refuse_types(h, op, why);
-    case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT:
-        return (flags && in_flags) || refuse_types(h, op, why);
     case HLO_COMPARE:
         return (in_floats && hlo_int(op, AK_COMPARE_TYPE, CMPT_FLOAT) != CMPT_TOTALORDER) || refuse_types(h, op, why);
     case HLO_IS_FINITE:
         return in_floats || refuse_types(h, op, why);
     case HLO_SELECT:
         return (floats && first->dtype == DT_I1) || refuse_types(h, op, why);
-    case HLO_CLAMP:
-        return (floats && in_floats) || refuse_types(h, op, why);
     case HLO_CONVERT:
         return (floats && (in_floats || in_flags)) || refuse_types(h, op, why);
     default:
@@ -93,9 +87,9 @@ bool rows_may_hold_ints(const Hlo *h, const HloOp *op) {
     if (!is_plain(x) || (splat_value(h, hlo_operand(h, op, 0)) && (op->noperands < 2 || by)))
         return false;
     bool ints = is_row_int(out->dtype) && is_row_int(x->dtype);
-    switch (op->code) {
-    case HLO_ADD: case HLO_SUBTRACT: case HLO_MULTIPLY: case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_NOT:
+    if (hlo_is(op, OT_INTS))
         return ints;
+    switch (op->code) {
     case HLO_SHIFT_LEFT: case HLO_SHIFT_RIGHT_LOGICAL:
         return ints && by && dtype_to_i64(x->dtype, by->data) >= 0 && dtype_to_i64(x->dtype, by->data) < 32;
     case HLO_COMPARE:

@@ -2,7 +2,7 @@
 // rules.c — the driver of rewriting rules.
 #include "pass/rules.h"
 
-const char *const rule_keeps_text[RULE_KEEPS_COUNT] = {"exact", "but the sign of a zero", "in range", "sums in another order", "rounds twice", "close"};
+const char *const rule_keeps_text[RULE_KEEPS_COUNT] = {"exact", "but the sign of a zero", "in range", "sums in another order", "rounds twice", "rounds as asked", "close"};
 
 static bool rules_fit(const Hlo *h, const HloOp *op) {
     for (uint32_t i = 0; i < op->noperands; i++)
@@ -17,11 +17,13 @@ static bool rules_fit(const Hlo *h, const HloOp *op) {
 static void visit(void *pass, OpId id) {
     Walk *w = pass;
     const HloOp op = *hlo_at(w->hlo, id);
-    bool fits = rules_fit(w->hlo, &op);
+    bool fits = w->any || rules_fit(w->hlo, &op);
     for (const Rule *r = w->rules; fits && r->to; r++) {
         ValueId to = r->code == op.code || r->code == HLO_NONE ? r->to(w, &op) : 0;
         if (!to)
             continue;
+        if (!op.nresults)
+            return;
         assert(w->hlo->values.at[to].type == w->hlo->values.at[op.results].type);
         if (w->replaced)
             w->replaced(w, op.results, to);
@@ -32,8 +34,8 @@ static void visit(void *pass, OpId id) {
     walk_push(w, id);
 }
 
-void rules_walk(Walk *w, const Rule *rules) {
+void rules_region(Walk *w, const Rule *rules, RegionId r) {
     assert(rules && rules->to);
     w->rules = rules;
-    walk_rewrite(w, hlo_main(w->hlo)->body, WALK_ALL, visit, w);
+    walk_rewrite(w, r, visit, w);
 }

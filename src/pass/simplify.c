@@ -276,16 +276,11 @@ static ValueId divide(Walk *w, const HloOp *op) {
     return times(w, hlo_operand(h, op, 0), 1 / x);
 }
 
-static bool is_commutative(uint16_t code) {
-    return code == HLO_ADD || code == HLO_MULTIPLY || code == HLO_MAXIMUM || code == HLO_MINIMUM ||
-           code == HLO_AND || code == HLO_OR || code == HLO_XOR;
-}
-
 static ValueId neutral(Walk *w, const HloOp *op) {
     ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1);
     if (is_neutral(w->hlo, op->code, b))
         return a;
-    return is_commutative(op->code) && is_neutral(w->hlo, op->code, a) ? b : 0;
+    return hlo_is(op, OT_COMMUTES) && is_neutral(w->hlo, op->code, a) ? b : 0;
 }
 
 static ValueId add_zero(Walk *w, const HloOp *op) {

@@ -71,7 +71,7 @@ ValueId walk_number(Walk *w, TypeId type, double v) {
     int dtype = hlo_type(w->hlo, type)->dtype;
     if (dtype_is_float(dtype))
         dtype_from_f64(dtype, one, v);
-    else
+    else if (v != 0) // which has no bit in any type
         dtype_from_i64(dtype, one, (int64_t)v);
     return walk_push(w, hlo_op_splat(w->hlo, w->loc, type, one));
 }
@@ -156,7 +156,7 @@ ValueId walk_sum(Walk *w, ValueId v, const int64_t *over, uint32_t n, TypeId typ
 
 // --- walking -----------------------------------------------------------------------------------------
 
-void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass) {
+void walk_rewrite(Walk *w, RegionId r, WalkVisit visit, void *pass) {
     Hlo *h = w->hlo;
     OpList outer = w->out;
     w->out = (OpList){0};
@@ -166,8 +166,8 @@ void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *p
         HloOp op = *hlo_at(h, id);
         for (uint32_t k = 0; k < op.nregions; k++) {
             RegionId inner = h->op_regions.at[op.regions + k];
-            if (depth == WALK_ALL || hlo_row(&op)->cls == HC_CTRL)
-                walk_rewrite(w, inner, depth, visit, pass);
+            if (w->depth == WALK_ALL || hlo_row(&op)->cls == HC_CTRL)
+                walk_rewrite(w, inner, visit, pass);
             else
                 walk_region(w, inner); // captured values may have moved
         }

@@ -23,13 +23,14 @@ typedef struct Walk {
     OpId id;           // the op in hand
     LocId loc;         // … its place, which what is made for it gets
     const struct Rule *rules; // what rules_walk tries
+    enum { WALK_ALL, WALK_CONTROL } depth; // … in all regions, or those of control flow only
+    bool any; // … also on ops with values that are no plain tensors, or empty, or none
     void (*replaced)(struct Walk *w, ValueId from, ValueId to); // … told of what a rule replaced; may be NULL
     uint32_t *uses, nuses; // value -> reads in main before the pass, where walk_note_uses asked
 } Walk;
 
 // Puts the op, what takes its place, or nothing into the list.
 typedef void (*WalkVisit)(void *pass, OpId id);
-typedef enum WalkDepth { WALK_ALL, WALK_CONTROL } WalkDepth; // rewrite all regions, or those of control flow only
 
 void walk_init(Walk *w, Compile *c);
 void walk_grow(Walk *w); // after new values were made
@@ -38,7 +39,7 @@ void walk_region(Walk *w, RegionId r); // walk_operands for every op in it
 // A pass over one region at a time: the region, then those of control flow in it as they are then.
 typedef void (*WalkRegion)(void *pass, RegionId r);
 void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass);
-void walk_rewrite(Walk *w, RegionId r, WalkDepth depth, WalkVisit visit, void *pass); // inner regions first
+void walk_rewrite(Walk *w, RegionId r, WalkVisit visit, void *pass); // inner regions first, as deep as w->depth says
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
 // What passes make most, at the place of the op in hand: into the list, and its result.
 ValueId walk_op(Walk *w, HloOpcode code, uint32_t n, const ValueId *in, TypeId type);
@@ -91,11 +92,8 @@ void pass_shapes(Compile *c);
 void pass_quant(Compile *c);
 void pass_expand(Compile *c);
 void pass_autocast(Compile *c);
-void pass_unroll(Compile *c);
 void pass_loops(Compile *c);
 void pass_remat(Compile *c);
-void pass_parts(Compile *c);
-void pass_fold(Compile *c);
 void pass_branches(Compile *c);
 void pass_cse(Compile *c);
 void pass_assoc(Compile *c);

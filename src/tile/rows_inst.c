@@ -127,28 +127,19 @@ static uint32_t reads_of(const Arg *const *args, uint32_t n, Haz **out) {
 
 // --- arithmetic ------------------------------------------------------------------------------------
 
-int rows_alu(uint16_t code) {
-    switch (code) {
-    case HLO_ADD:
-        return ALU_ADD;
-    case HLO_SUBTRACT:
-        return ALU_SUB;
-    case HLO_MULTIPLY:
-        return ALU_MUL;
-    case HLO_MAXIMUM:
-        return ALU_MAX;
-    case HLO_MINIMUM:
-        return ALU_MIN;
-    case HLO_AND:
-        return ALU_LAND;
-    case HLO_OR:
-        return ALU_LOR;
-    case HLO_XOR:
-        return ALU_LXOR;
-    default:
-        return ALU_BYPASS;
-    }
-}
+#define NONE
+#define ALU(op) .alu = ALU_##op
+#define ACT(fn) .act = ACT_##fn
+static const struct {
+    uint8_t alu, act;
+} engines[HLO_OPCODE_COUNT] = {
+#define EW(e, dialect, name, operands, types, result, steps, evaluator, engine, ...) [HLO_##e] = {engine},
+#include "hlo/ops.def"
+};
+_Static_assert(ALU_BYPASS == 0 && ACT_COPY == 0, "what no row names");
+
+int rows_alu(uint16_t code) { return engines[code].alu; }
+int rows_function(uint16_t code) { return engines[code].act; }
 
 int rows_comparison(const RowOp *r, const Node *n) {
     switch (hlo_int(hlo_at(r->e->l->h, n->op), AK_COMPARISON_DIRECTION, CMP_EQ)) {
@@ -343,27 +334,6 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
 }
 
 // --- functions -------------------------------------------------------------------------------------
-
-int rows_function(uint16_t code) {
-    switch (code) {
-    case HLO_EXPONENTIAL:
-        return ACT_EXP;
-    case HLO_LOG:
-        return ACT_LOG;
-    case HLO_TANH:
-        return ACT_TANH;
-    case HLO_LOGISTIC:
-        return ACT_SIGMOID;
-    case HLO_SQRT:
-        return ACT_SQRT;
-    case HLO_RSQRT:
-        return ACT_RSQRT;
-    case HLO_CHLO_ERF:
-        return ACT_ERF;
-    default:
-        return ACT_COPY;
-    }
-}
 
 // fn(x), fn(x * a), fn(x / a), fn(x + b), fn(x * number + b); scale and bias are the folded operations before it.
 static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
