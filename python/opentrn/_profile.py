@@ -62,6 +62,12 @@ class Source:
 SOURCES: list[Source] = []
 
 
+def later(bring: Callable[[], Source]) -> Source:
+    """A source that is brought when a profile first asks it something."""
+    names = [f.name for f in dataclasses.fields(Source)]
+    return Source(*(lambda name=name: getattr(bring(), name)() for name in names))  # type: ignore[misc]
+
+
 def flops_text(flops: float) -> str:
     for scale, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if flops >= scale:
@@ -340,14 +346,15 @@ def profile(
     more, a Python warning names the operations responsible at the end of the block."""
     target, most = checked_target("profile", target), checked_share("profile", max_comm)
     check_counts("profile", steps=steps, samples=samples, tokens=tokens)
-    for source in SOURCES:
+    begun = list(SOURCES)  # one that comes during the block has not begun
+    for source in begun:
         source.begin()
     p = Profile(target, steps, samples, tokens, most)
     try:
         yield p
     finally:
         p._end()
-        for source in SOURCES:
+        for source in begun:
             source.end()
     for text in comm_warnings(p) if most is not None else ():
         warnings.warn(f"opentrn: {text}", stacklevel=3)

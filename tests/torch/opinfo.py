@@ -22,7 +22,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils import _pytree as pytree
 
-from opentrn.torch.backend import aot_function
+from opentrn.torch.capture import aot_function
 from opentrn.torch.report import log
 
 LIMIT = int(os.environ.get("OPINFO_SAMPLES", "6"))

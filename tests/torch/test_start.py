@@ -10,13 +10,34 @@ torch = pytest.importorskip("torch")
 
 from opentrn import _runtime  # noqa: E402
 
-LATE = ("torch._functorch.partitioners", "torch._dynamo.backends.common", "jax")
+LATE = ("torch._dynamo", "torch._functorch.partitioners", "jax")
 
 
 def test_import_leaves_what_only_graphs_need():
     code = f"import sys, opentrn.torch; print([m for m in {LATE} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout == "[]\n"
+
+
+def test_dynamo_has_the_backend_whoever_imports_it():
+    """Before or after us, with or without the package's entry points."""
+    find = "import torch._dynamo; from torch._dynamo.backends import registry; print(registry._COMPILER_FNS['opentrn'] is opentrn.torch.backend)"
+    for code in (f"import opentrn.torch; {find}", f"import torch._dynamo, opentrn.torch; {find}"):
+        run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        assert run.stdout == "True\n"
+
+
+def test_a_profile_ends_what_it_began():
+    """PyTorch's programs come with the device's first operator, here inside a profile; the next one still sees what is outside."""
+    code = """import opentrn, torch
+with opentrn.profile():
+    import opentrn.torch
+for _ in range(2):
+    with opentrn.profile() as p:
+        torch.ones(2) + 1
+    print([o.operator for o in p.outside])"""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout == 2 * "['aten.ones.default', 'aten.add.Tensor']\n"
 
 
 def test_no_operator_is_known_too_late():

@@ -31,7 +31,7 @@ def load():
         from opentrn.neuron import lightning
 
         sys.meta_path.append(_Finder())
-        sys.meta_path.insert(0, lightning.Finder())
+        lightning.install()
         neuron._register()
     except Exception as why:  # torch must come up whatever is wrong here
         warnings.warn(f"opentrn: no device `neuron`: {why}", stacklevel=2)

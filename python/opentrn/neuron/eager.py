@@ -17,12 +17,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import make_fx
 
-import opentrn.torch  # noqa: F401 (registers what the lowerings need)
+import opentrn.torch  # noqa: F401 (sets up Dynamo)
 from opentrn.neuron import native
 from opentrn.neuron.forms import form_of
 from opentrn.neuron.lifted import LIFTED
 from opentrn.torch import decompositions, indices, outside
-from opentrn.torch.backend import plain_attention
+from opentrn.torch.capture import plain_attention
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.plan import Plan
 from opentrn.torch.report import log

@@ -7,12 +7,12 @@ device but the CPU for a GPU.
 """
 
 import functools
-import importlib.abc
 import os
-import sys
 import warnings
 
 import torch
+
+from opentrn._imports import when_imported
 
 
 def _indices(devices):
@@ -103,32 +103,16 @@ _TAUGHT |= {f"{name}.connector": _teach_connector for name in _FABRIC}
 _TAUGHT |= {f"{name}.strategies.ddp": _teach_ddp for name in _PYTORCH + _FABRIC}
 
 
-class _Loader(importlib.abc.Loader):
-    def __init__(self, loader, teach):
-        self.loader, self.teach = loader, teach
-
-    def __getattr__(self, name):
-        return getattr(self.loader, name)
-
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module):
-        self.loader.exec_module(module)
+def _guarded(teach):
+    def then(module):
         try:
-            self.teach(module)
+            teach(module)
         except Exception as why:  # a Lightning of another build must come up without us
             warnings.warn(f"opentrn: this Lightning does not take the device `neuron`: {why!r}", stacklevel=2)
 
+    return then
 
-class Finder(importlib.abc.MetaPathFinder):
-    """Asked first; everything but those modules is left to the others."""
 
-    def find_spec(self, name, path=None, target=None):
-        if name not in _TAUGHT:
-            return None
-        found = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
-        spec = next((s for s in found if s is not None), None)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, _TAUGHT[name])
-        return spec
+def install():
+    for name, teach in _TAUGHT.items():
+        when_imported(name, _guarded(teach))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from opentrn.torch import randomness, step
-from opentrn.torch.backend import make
+from opentrn.torch.capture import make
 from opentrn.torch.plan import Plan
 from opentrn.torch.shard import Plan as Sharding
 from opentrn.torch.shard import sharding

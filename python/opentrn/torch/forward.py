@@ -10,7 +10,7 @@ import torch
 from torch.export.graph_signature import InputKind
 
 from opentrn.torch import decompositions, randomness
-from opentrn.torch.backend import plain_attention
+from opentrn.torch.capture import plain_attention
 from opentrn.torch.export import _save
 from opentrn.torch.plan import Plan
 

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 import torch._dynamo
 
-from opentrn import _groups, _launcher
 from opentrn.torch import optimizer
 
 
@@ -25,15 +24,12 @@ def _set_up_capture():
     config.ignore_logging_functions = _Ignored(config.ignore_logging_functions)
 
 
-def register():
+def register(backend):
+    """Called when Dynamo has been imported."""
     from torch._dynamo.backends import registry
-
-    from opentrn.torch.backend import backend
 
     _set_up_capture()
     optimizer.install()
-    _groups.register()
-    _launcher.adopt()
     # When torch found our entry point, it is just loading this, and registers the result itself.
     for name in ("opentrn", "neuron"):
         if name not in getattr(registry, "_BACKENDS", ()):

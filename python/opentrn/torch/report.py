@@ -267,8 +267,6 @@ def _programs():
         return [_profile.Program(id(g), g.title, g.runs, g.executable.report, g.executable.write, g.group) for g in every]
 
 
-_profile.SOURCES.append(
-    _profile.Source(_programs, outside.watching.begin, outside.watching.end, _outside, optimizer.steps, _notes)
-)
+source = _profile.Source(_programs, outside.watching.begin, outside.watching.end, _outside, optimizer.steps, _notes)
 if settings.report_file:
     outside.watching.begin()

@@ -7,8 +7,6 @@ AOTAutograd and its partitioner bring half of Inductor and NetworkX along, so th
 import contextlib
 import functools
 import os
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -73,12 +71,12 @@ def make(inference=None):
 
     aot = aot_autograd(**_compilers(inference))
 
-    def compile_graph(module, example_inputs, **_):
+    def compile_captured(module, example_inputs, **_):
         places.keep(module)
         with plain_attention(), titles.captured(module):
             return aot(module, example_inputs)
 
-    return compile_graph
+    return compile_captured
 
 
 def aot_function(function):
@@ -102,10 +100,7 @@ def _usual():
     return make()
 
 
-def backend(
-    module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], **given: Any
-) -> Callable[..., Any]:
-    """`torch.compile(model, backend="opentrn")`"""
+def compile_graph(module, example_inputs, **given):
     if given.get("options"):
         raise ValueError(
             f"opentrn: torch.compile has no options for this backend ({', '.join(given['options'])}); "
