@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ROWS_SHORT 64u // bytes of a row that rows_copy is meant for
+#define ROWS_SHORT 64 // bytes of a row that rows_copy is meant for
 
 #define ROWS_OF(n)                                                                                 \
     case n:                                                                                        \

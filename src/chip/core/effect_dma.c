@@ -5,6 +5,7 @@
 // transfer are handled in order, so that a row named twice has one meaning.
 #include <stdatomic.h>
 
+#include "base/rows.h"
 #include "chip/core/dma.h"
 #include "chip/core/effect_ew.h"
 
@@ -42,9 +43,9 @@ static void dma_body(const void *arg, const EngBlock *b, EngBuf *s) {
 // The same type on both sides: bits. Elements of more than 4 bytes come in runs only.
 void eff_bits_body(const void *arg, const EngBlock *b, EngBuf *s) {
     const Dma *k = arg;
-    if (k->dst.flat && k->src.flat && b->cols == 1 && k->dst.bytes == 4) {
-        for (uint32_t r = b->row; r < b->row + b->rows; r++)
-            memcpy(eng_row(&k->dst, b, r), eng_row(&k->src, b, r), 4);
+    size_t bytes = b->cols * k->dst.bytes, at = b->col * k->dst.bytes; // a row's last block may be as short
+    if (k->dst.flat && k->src.flat && bytes <= ROWS_SHORT) {
+        rows_copy(eng_row(&k->dst, b, b->row) + at, k->dst.pitch, eng_row(&k->src, b, b->row) + at, k->src.pitch, b->rows, bytes);
     } else if (!eng_move(&k->dst, &k->src, b)) {
         eng_gather(&k->src, b, s->raw);
         eng_scatter(&k->dst, b, s->raw);

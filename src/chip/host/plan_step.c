@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/draw.h"
+#include "base/rows.h"
 
 enum { S_DST = 1, S_SRC = 2, S_SRC1 = 4, S_AB = 8, S_RES = 16, S_KEEPS = 32 };
 // Operands of the instructions that keep to their partition; 0: does not. S_KEEPS: some elements of dst stay as they were.
@@ -184,11 +185,11 @@ static bool dma_form(PlanForm *f, const IsaInst *in) {
     if (out && rows > 1 && !rows_apart(&s->hbm))
         return false;
     // Short pieces in a pattern of their own: dma.c has blocks for them.
-    int64_t run = part.flat && hbm.flat ? hbm.hi - hbm.lo : 0;
+    int64_t run = part.flat && hbm.flat ? ROWS_SHORT : 0;
     for (int i = 3; i >= 1 && !run; i--)
         if (isa_count(n[i]) > 1)
             run = hs[i] == 1 && ps[i] == 1 ? n[i] * hbm_bytes : 1;
-    if (run < 64 && isa_count(n[1]) * (uint64_t)isa_count(n[2]) * isa_count(n[3]) > 1)
+    if (run < ROWS_SHORT && isa_count(n[1]) * (uint64_t)isa_count(n[2]) * isa_count(n[3]) > 1)
         return false;
     acc_add(f, out ? PLAN_SRC : PLAN_DST, part_side, part, (size_t)part_bytes, rows, !out);
     return true;
