@@ -27,27 +27,41 @@ static const void *stage_operand(const Ew *e, const EwStage *st, const EngBlock 
     return y;
 }
 
+static const EngScalar *stage_scalar(const Ew *e, const EwStage *st) { return st->by == BY_A ? &e->a : &e->b; }
+
 // The value of a row.
-static float stage_value(const Ew *e, const EwStage *st, const EngBlock *b) {
-    const EngScalar *a = st->by == BY_A ? &e->a : &e->b;
-    float v = a->value;
-    if (a->column.at)
-        eng_splat(&e->walk, a,
-                  &(EngBlock){.row = b->row, .rows = 1, .cols = 1, .local = b->local, .first = b->first}, &v);
-    return v;
+static float stage_value(const Ew *e, const EwStage *st, const EngBlock *b, uint32_t row) {
+    const EngScalar *a = stage_scalar(e, st);
+    return a->column.at ? eng_get(&e->walk, &a->column, b, row, 0) : a->value;
 }
 
-// EwStage i, perhaps with the next, of a block of one row whose scalars are one value; false: it has no such form.
-static bool stage_one(const Ew *e, int *i, void *z, const void *x, const EngBlock *b, EngBuf *s) {
+#define ONE_LEAST 16 // elements of a row that are worth a call
+
+// May each row of a block be done with its scalars as one value? Rows of the same ones are one row.
+static bool by_rows(const Ew *e, const EwStage *st, const EngBlock *b, uint32_t *rows) {
+    bool differ = stage_scalar(e, st)->column.at || (e->ones && st == e->stage && stage_scalar(e, st + 1)->column.at);
+    *rows = differ ? b->rows : 1;
+    return *rows == 1 || b->cols >= ONE_LEAST;
+}
+
+// EwStage i, perhaps with the next, of a block whose scalars are one value for a row; false: it has no such form.
+static bool stage_one(const Ew *e, int *i, float *z, const float *x, const EngBlock *b, EngBuf *s) {
     const EwStage *st = &e->stage[*i];
-    if (*i == 0 && e->ones)
-        e->ones(z, x, stage_value(e, st, b), stage_value(e, st + 1, b), b->cols);
-    else if (*i == 0 && e->pair_one)
-        e->pair_one(z, x, stage_value(e, st, b), stage_operand(e, st + 1, b, s), b->cols);
-    else if (st->one && !st->pair)
-        st->one(z, x, stage_value(e, st, b), b->cols);
-    else
+    bool ones = *i == 0 && e->ones, pair = *i == 0 && e->pair_one;
+    uint32_t rows;
+    if ((!ones && !pair && (!st->one || st->pair)) || !by_rows(e, st, b, &rows))
         return false;
+    const float *y = pair ? stage_operand(e, st + 1, b, s) : NULL;
+    size_t n = b->rows * b->cols / rows;
+    for (uint32_t r = 0; r < rows; r++, z += n, x += n) {
+        float a = stage_value(e, st, b, b->row + r);
+        if (ones)
+            e->ones(z, x, a, stage_value(e, st + 1, b, b->row + r), n);
+        else if (pair)
+            e->pair_one(z, x, a, y + r * n, n);
+        else
+            st->one(z, x, a, n);
+    }
     *i += st->pair != NULL;
     return true;
 }
@@ -59,7 +73,7 @@ static void *row_at(const EngTensor *t, const EngBlock *b) {
 static void exp_row(const Ew *e, const EngBlock *b, EngBuf *s) {
     const EwStage *st = e->stage;
     bool scaled = e->nstages == 3;
-    float scale = scaled ? stage_value(e, st++, b) : 1, by = st->fn ? 0 : stage_value(e, st, b), none = 0;
+    float scale = scaled ? stage_value(e, st++, b, b->row) : 1, by = st->fn ? 0 : stage_value(e, st, b, b->row), none = 0;
     e->exp(e->dst.nowhere ? s->z : row_at(&e->dst, b), row_at(&e->src, b), scale, st->op == ALU_SUB ? -by : by,
            e->run ? &e->reg.acc[b->row] : &none, b->cols);
     if (e->gathers && b->col + b->cols == e->dst.cols)
@@ -82,13 +96,15 @@ void eff_ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         return;
     }
     if (e->one16 && b->rows == 1) {
-        e->one16(row_at(&e->dst, b), row_at(&e->src, b), stage_value(e, e->stage, b), n);
+        e->one16(row_at(&e->dst, b), row_at(&e->src, b), stage_value(e, e->stage, b, b->row), n);
         return;
     }
     if (e->gathers && b->col == 0)
         eff_reg_begin(&e->reg, &e->walk, &e->b, b);
-    if (e->exp && b->rows == 1) {
-        exp_row(e, b, s);
+    if (e->exp && (b->rows == 1 || b->cols >= ONE_LEAST)) {
+        EngBlock row = *b;
+        for (row.rows = 1; row.row < b->row + b->rows; row.row++)
+            exp_row(e, &row, s);
         return;
     }
     if (e->run_bf16 && b->rows == 1) { // only their sum is wanted
@@ -104,7 +120,7 @@ void eff_ew_body(const void *arg, const EngBlock *b, EngBuf *s) {
         const EwStage *st = &e->stage[i];
         int last = st->pair ? i + 2 : i + 1;
         void *z = last == e->nstages ? eng_out(&e->walk, &e->dst, b, s->z) : s->z;
-        if (b->rows == 1 && stage_one(e, &i, z, x, b, s)) {
+        if (stage_one(e, &i, z, x, b, s)) {
             x = z;
             continue;
         }
@@ -157,8 +173,15 @@ void eff_reg_gather(const EffReg *r, EngRun *run, const EngBlock *b, const void 
 }
 
 void eff_reg_end(const EffReg *r, const EngWalk *w, const EngBlock *b) {
-    for (uint32_t p = b->row; r->res.at && p < b->row + b->rows; p++)
-        eng_put(w, &r->res, b, p, 0, r->negate ? -r->acc[p] : r->acc[p]);
+    if (!r->res.at)
+        return;
+    for (uint32_t p = b->row; p < b->row + b->rows; p++) {
+        float v = r->negate ? -r->acc[p] : r->acc[p];
+        if (r->res.dtype == DT_F32)
+            memcpy(eng_row(&r->res, b, p), &v, sizeof v);
+        else
+            eng_put(w, &r->res, b, p, 0, v);
+    }
 }
 
 bool eff_reg_reduces(const EffReg *r) { return r->rcmd >= RCMD_REDUCE; }

@@ -178,6 +178,11 @@ static uint8_t *in_place(const EngTensor *t, const EngBlock *b) {
     return eng_row(t, b, b->row) + (int64_t)b->col * t->bytes;
 }
 
+// Rows that lie one behind another are one run.
+static bool is_run(const EngTensor *t, const EngBlock *b) {
+    return t->flat && (b->rows == 1 || t->pitch == (int64_t)(b->cols * t->bytes));
+}
+
 static void move_block(bool gather, const EngTensor *t, const EngBlock *b, uint8_t *block) {
     if (t->cols == 1) { // a column
         move_run(gather, block, eng_row(t, b, b->row), t->pitch, b->rows, t->bytes);
@@ -351,7 +356,7 @@ const void *eng_load(const EngWalk *w, const EngTensor *t, const EngBlock *b, vo
     ConvFn *conv = load_conv(w, t->dtype);
     size_t n = b->rows * b->cols;
     const void *from = in_place(t, b);
-    if (!t->flat || b->rows > 1 || (t->careful && !conv)) {
+    if (!is_run(t, b) || (t->careful && !conv)) {
         void *raw = conv ? s->raw : buf;
         eng_gather(t, b, raw);
         from = raw;
@@ -363,14 +368,13 @@ const void *eng_load(const EngWalk *w, const EngTensor *t, const EngBlock *b, vo
 }
 
 void *eng_out(const EngWalk *w, const EngTensor *t, const EngBlock *b, void *buf) {
-    return t->flat && b->rows == 1 && !t->careful && !t->nowhere && is_native(w, t->dtype) ? in_place(t, b)
-                                                                                               : buf;
+    return is_run(t, b) && !t->careful && !t->nowhere && is_native(w, t->dtype) ? in_place(t, b) : buf;
 }
 
 void eng_store(const EngWalk *w, const EngTensor *t, const EngBlock *b, const void *x, EngBuf *s) {
     if (t->nowhere)
         return;
-    if (t->flat && b->rows == 1) {
+    if (is_run(t, b)) {
         void *to = in_place(t, b);
         if (to != x || !is_native(w, t->dtype))
             store_as(w, t->dtype, to, x, b, s);

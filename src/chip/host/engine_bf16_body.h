@@ -65,14 +65,6 @@ static void eng_bf16_fn_TANH(uint16_t *z, const uint16_t *v, size_t n) {
 #define HALF (ENG_PARTIALS / 2)
 typedef float Lanes __attribute__((vector_size(4 * HALF)));
 typedef uint32_t Words __attribute__((vector_size(4 * HALF), aligned(2), may_alias));
-static inline float lanes_fold(const float *p) { // in halves, down to the first
-    float x[8], y[4];
-    for (size_t j = 0; j < 8; j++)
-        x[j] = p[j] + p[j + 8];
-    for (size_t j = 0; j < 4; j++)
-        y[j] = x[j] + x[j + 4];
-    return (y[0] + y[2]) + (y[1] + y[3]);
-}
 static void eng_run_bf16_ADD(void *pacc, const void *px, size_t n) {
     const uint16_t *v = px;
     float *acc = pacc;

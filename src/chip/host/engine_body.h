@@ -128,7 +128,7 @@ static void eng_f32_RSQRT(void *z, const void *x, const void *y, size_t n) {
         p[j] = EXPR;                                                                               \
     }
 #define ENG_RUN_F32_ROWS(X)                                                                        \
-    X(ADD, 0, x + y) X(MUL, 1, x *y) X(ABS_MAX, 0, larger(f32_abs(x), f32_abs(y)))                  \
+    X(MUL, 1, x *y) X(ABS_MAX, 0, larger(f32_abs(x), f32_abs(y)))                  \
     X(ABS_MIN, INFINITY, smaller(f32_abs(x), f32_abs(y)))                                          \
     X(LAND, 1, (x != 0) & (y != 0) ? 1.0f : 0.0f) X(LOR, 0, (x != 0) | (y != 0) ? 1.0f : 0.0f)     \
     X(LXOR, 0, (x != 0) ^ (y != 0) ? 1.0f : 0.0f)
@@ -139,6 +139,35 @@ ENG_RUN_F32_ROWS(X)
 #define X(E, FIRST, EXPR) RUN_LOOP(bits, uint32_t, E, FIRST, EXPR, same)
 ENG_RUN_BITS_ROWS(X)
 #undef X
+
+static inline float lanes_fold(const float *p) { // in halves, down to the first
+    float x[8], y[4];
+    for (size_t j = 0; j < 8; j++)
+        x[j] = p[j] + p[j + 8];
+    for (size_t j = 0; j < 4; j++)
+        y[j] = x[j] + x[j + 4];
+    return (y[0] + y[2]) + (y[1] + y[3]);
+}
+#if GP_ISA == 2
+static void eng_run_f32_ADD(void *pacc, const void *px, size_t n) {
+    const float *v = px;
+    float *acc = pacc, sum[16];
+    __m512 p0 = _mm512_setzero_ps(), p1 = p0;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        p0 = _mm512_add_ps(p0, _mm512_loadu_ps(v + i));
+        p1 = _mm512_add_ps(p1, _mm512_loadu_ps(v + i + 16));
+    }
+    uint32_t rest = (1u << (n - i)) - 1; // at most 31
+    __mmask16 m0 = (__mmask16)rest, m1 = (__mmask16)(rest >> 16);
+    p0 = _mm512_mask_add_ps(p0, m0, p0, _mm512_maskz_loadu_ps(m0, v + i));
+    p1 = _mm512_mask_add_ps(p1, m1, p1, _mm512_maskz_loadu_ps(m1, v + i + 16));
+    _mm512_storeu_ps(sum, _mm512_add_ps(p0, p1));
+    *acc = quiet(*acc + lanes_fold(sum));
+}
+#else
+RUN_LOOP(f32, float, ADD, 0, x + y, quiet)
+#endif
 
 // The largest and the smallest, whatever the order: compared as they come, with a look at the end for NaNs and for
 // the sign of a zero.
@@ -362,7 +391,7 @@ static const EngLevel eng_table = {
     .short_fn = {[ACT_TANH] = eng_tanh_short},
 #endif
 #define X(E, ...) [ALU_##E] = eng_run_f32_##E,
-    .run[ENG_F32] = {ENG_RUN_F32_ROWS(X)[ALU_MAX] = eng_run_f32_MAX, [ALU_MIN] = eng_run_f32_MIN},
+    .run[ENG_F32] = {ENG_RUN_F32_ROWS(X)[ALU_ADD] = eng_run_f32_ADD, [ALU_MAX] = eng_run_f32_MAX, [ALU_MIN] = eng_run_f32_MIN},
 #undef X
 #define X(E, ...) [ALU_##E] = eng_run_bits_##E,
     .run[ENG_BITS] = {ENG_RUN_BITS_ROWS(X)},
