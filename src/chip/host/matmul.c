@@ -76,7 +76,19 @@ static void load_lines(MmStationary *st, const MmOperand *o, uint32_t i, uint32_
     }
 }
 
+// Fewer columns of fp32 than a block has, the others zero.
+static void load_few(const MmKernels *kn, MmStationary *st, const MmOperand *o) {
+    memset(st->panels, 0, (size_t)st->k * kn->block * sizeof(float));
+    for (uint32_t i = 0; i < st->k; i++)
+        for (uint32_t m = 0; m < st->m; m++)
+            memcpy(st->panels + i * kn->block + m, o->at + i * o->pitch + (ptrdiff_t)m * o->step, sizeof(float));
+}
+
 static void load_panels(const MmKernels *kn, MmStationary *st, const MmOperand *o) {
+    if (st->m <= MM_THIN_ROWS && o->stype == DT_F32) {
+        load_few(kn, st, o);
+        return;
+    }
     bool lines = kn->block == MM_BLOCK_COLS && o->stype == DT_F32 && o->step == 4 && st->m % MM_BLOCK_COLS == 0;
     _Alignas(64) float buf[LOAD_ROWS * ISA_PE_COLS];
     uint32_t width = round_up(st->m, kn->lanes), block = kn->block;
@@ -290,6 +302,12 @@ static void weights_of(const MmKernels *kn, const MmStationary *st, uint32_t r, 
         out[k] = st->panels[r / kn->block * kn->block_step + k * kn->block + r % kn->block];
 }
 
+static void dot_store(float *c, float sum, bool accumulate) {
+    sum = accumulate ? *c + sum : sum;
+    uint32_t nan = MM_NAN;
+    memcpy(c, sum != sum ? (const void *)&nan : &sum, sizeof sum);
+}
+
 // Columns from j0 on that were done as rows of their own; the rest is for the tiles.
 static uint32_t multiply_thin(const MmKernels *kn, const MmCall *c, uint32_t j0, uint32_t j1) {
     const MmStationary *st = c->st;
@@ -298,13 +316,17 @@ static uint32_t multiply_thin(const MmKernels *kn, const MmCall *c, uint32_t j0,
     if (st->m > MM_THIN_ROWS || !thin || c->blocks || c->out || c->src_stride != 1 || c->dst_stride != 1)
         return 0;
     uint32_t vecs = (j1 - j0) / kn->lanes;
+    bool dot = j1 - j0 == 1 && c->stype == DT_F32;
     const uint8_t *v = (const uint8_t *)c->src + (size_t)j0 * dtype_bytes(c->stype);
-    for (uint32_t r = 0; r < st->m && vecs; r++) {
-        float s[ISA_PE_ROWS];
+    for (uint32_t r = 0; r < st->m && (vecs || dot); r++) {
+        float s[ISA_PE_ROWS], *to = (float *)((uint8_t *)c->dst + r * c->dst_pitch) + j0;
         weights_of(kn, st, r, s);
-        thin(s, v, c->src_pitch, (float *)((uint8_t *)c->dst + r * c->dst_pitch) + j0, st->k, vecs, c->accumulate);
+        if (dot)
+            dot_store(to, kn->dot_wide(s, v, c->src_pitch, st->k), c->accumulate);
+        else
+            thin(s, v, c->src_pitch, to, st->k, vecs, c->accumulate);
     }
-    return vecs * kn->lanes;
+    return dot ? 1 : vecs * kn->lanes;
 }
 
 static void multiply_vectors(const MmKernels *kn, const MmCall *c, uint32_t j0, uint32_t j1) {

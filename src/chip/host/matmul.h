@@ -63,6 +63,7 @@ typedef struct MmKernels {
     // out_cols floats apart and aligned to a vector.
     // One row of results, of whole vectors: c[j] (+)= sum over i < k of s[i] * v[i][j]; v rows are pitch bytes apart.
     MmThin *thin_wide, *thin_bf16; // fp32 in the wide order, bf16 in the narrow one
+    float (*dot_wide)(const float *s, const uint8_t *v, size_t pitch, uint32_t k); // thin_wide's sum of one column, as it comes
     void (*widen)(float *out, size_t out_cols, const uint8_t *src, size_t pitch, int stype,
                   uint32_t rows, uint32_t cols);
 } MmKernels;

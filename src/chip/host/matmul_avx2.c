@@ -83,6 +83,7 @@ const MmKernels mm_avx2 = {
     .wide = {wide_1, wide_2, wide_3},
     .narrow = {narrow_1, narrow_2, narrow_3},
     .thin_wide = thin_wide,
+    .dot_wide = dot_wide,
     .thin_bf16 = thin_bf16,
     .widen = widen,
 };

@@ -82,6 +82,7 @@ const MmKernels mm_avx512 = {
     .wide = {wide_1, wide_2},
     .narrow = {narrow_1, narrow_2},
     .thin_wide = thin_wide,
+    .dot_wide = dot_wide,
     .thin_bf16 = thin_bf16,
     .widen = widen,
 };

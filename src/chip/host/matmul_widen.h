@@ -68,6 +68,14 @@ static TARGET void thin_wide(const float *s, const uint8_t *v, size_t pitch, flo
         thin_wide_some(s, v, pitch, c, k, accumulate, 1);
 }
 
+// A single number.
+static TARGET float dot_wide(const float *s, const uint8_t *v, size_t pitch, uint32_t k) {
+    float chain = 0;
+    for (uint32_t i = 0; i < k; i++, v += pitch)
+        chain = __builtin_fmaf(s[i], *(const float *)v, chain);
+    return chain;
+}
+
 // Half of them: each has two chains and a sum.
 INLINE void thin_bf16_some(const float *s, const uint8_t *v, size_t pitch, float *c, uint32_t k, bool accumulate,
                            const int n) {
