@@ -2,7 +2,7 @@
 // simplify.c — one table of rules: movement that moves nothing, operations that do nothing, work that is cheaper elsewhere.
 // needs: values defined before use, constants folded
 // gives: transposes and broadcasts without dimensions of size one; no transpose of a transpose, broadcast of a
-//        broadcast or reshape of a reshape; dot_generals that read operands and give results as they lie
+//        broadcast or reshape of a reshape; dot_generals that read operands and give results as they lie; equal ops once
 // stale: nothing (dce drops what became unused)
 //
 // Every row of `simplify_rules` says whether its rule is exact or what it gives up (rules.h); tests/unit/simplify_test.c holds each to that. Exact: the same
@@ -557,4 +557,5 @@ void pass_simplify(Compile *c) {
     s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     count_uses(&s, hlo_main(c->hlo)->body);
     rules_walk(&s.w, simplify_rules);
+    pass_cse(c); // transposes that went different ways may have met
 }
