@@ -12,7 +12,9 @@
 
 #include "hlo/loop.h"
 #include "pass/rows.h"
+#include "tile/block.h"
 #include "tile/dynamic.h"
+#include "tile/lower.h"
 
 // --- loops ----------------------------------------------------------------------------------------
 
@@ -276,6 +278,13 @@ static void look_ahead(Lower *l, ValueId v, RegionId region, int depth) {
     count_op(l, def);
 }
 
+static bool same_number(Lower *l, ValueId a, ValueId b, RegionId region) {
+    Form x, y;
+    look_ahead(l, a, region, 6);
+    look_ahead(l, b, region, 6);
+    return a == b || (count_form(l, a, &x) && count_form(l, b, &y) && x.loop == y.loop && x.mul == y.mul && x.add == y.add);
+}
+
 // The turns of the loop put pieces side by side, from one end of the dimension to the other.
 static bool goes_over(const Lower *l, Form f, uint32_t loop, int64_t piece, int64_t whole) {
     const Loop *c = &l->loops.at[loop];
@@ -308,6 +317,78 @@ bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i) 
     return all && cut <= 1;
 }
 
+// --- a stack in the memory of another ---------------------------------------------------------------
+//
+//   for i: y = f(a[i], …); b[i] = y         b takes a's memory where nobody needs a behind the loop
+
+// Where the op reads what it reads, or writes: products of a block go with its rows, an epilogue with its product.
+static uint32_t place_of(const Lower *l, OpId id, bool last) {
+    uint32_t own = l->users.position[id], other = own;
+    if (l->block_of[id])
+        other = l->users.position[l->blocks.at[l->block_of[id] - 1]->rows];
+    else if (l->epilogue_of[id])
+        other = l->users.position[l->epilogues.at[l->epilogue_of[id] - 1]->dot];
+    return (other > own) == last ? other : own;
+}
+
+// The reader is not over when `end` writes; that itself may be the reader, when it takes elements as it makes those of `result`.
+static bool reads_late(const Lower *l, ValueId v, OpId reader, OpId end, uint32_t result) {
+    const HloOp *op = hlo_at(l->h, reader);
+    if (reader != end)
+        return place_of(l, reader, true) >= place_of(l, end, false);
+    bool over = !l->block_of[end] && (op->code == HLO_ROWS || !l->epilogue_of[end]);
+    for (uint32_t k = 0; k < op->noperands && over; k++)
+        over = hlo_operand(l->h, op, k) != v || lower_may_overwrite(l, op, k, result);
+    return !over;
+}
+
+// Whoever reads the value, or a reshape of it, does so in the region and before `end` makes `result`.
+static bool is_read_before(const Lower *l, ValueId v, RegionId region, OpId end, uint32_t result) {
+    uint32_t n;
+    const OpId *users = users_of(&l->users, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(l->h, users[i]);
+        if (l->users.region[users[i]] != region)
+            return false;
+        if (passes_on(op) ? !is_read_before(l, op->results, region, end, result) : reads_late(l, v, users[i], end, result))
+            return false;
+    }
+    return true;
+}
+// Each piece of the argument that the body reads is read before `end`.
+static bool pieces_are_read_before(const Lower *l, ValueId whole, RegionId region, OpId end, uint32_t result) {
+    uint32_t n;
+    const OpId *users = users_of(&l->users, whole, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (l->users.region[users[i]] == region && !is_read_before(l, hlo_at(l->h, users[i])->results, region, end, result))
+            return false;
+    return true;
+}
+
+bool count_reads_first(Lower *l, const HloOp *loop, uint32_t i, BufId b) {
+    const Hlo *h = l->h;
+    RegionId region = h->op_regions.at[loop->regions + 1];
+    OpId update = h->values.at[hlo_operand(h, region_return(h, &h->regions.at[region]), i)].def;
+    const HloOp *put = hlo_at(h, update);
+    assert(put->code == HLO_DYNAMIC_UPDATE_SLICE && l->bufs.at[b].kind == BUF_ARG);
+    ValueId whole = h->regions.at[l->main->body].args + l->bufs.at[b].index;
+    uint32_t n, pieces = 0;
+    const OpId *users = users_of(&l->users, whole, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        const HloOp *op = hlo_at(h, users[k]);
+        if (l->users.region[users[k]] != region)
+            continue;
+        if (op->code != HLO_DYNAMIC_SLICE || h->values.at[op->results].type != h->values.at[hlo_operand(h, put, 1)].type)
+            return false;
+        for (uint32_t d = 0; d + 1 < op->noperands; d++)
+            if (!same_number(l, hlo_operand(h, op, d + 1), hlo_operand(h, put, d + 2), region))
+                return false;
+        pieces++;
+    }
+    return pieces == l->bufs.at[b].uses && h->values.at[whole].type == h->values.at[loop->results + i].type &&
+           pieces_are_read_before(l, whole, region, update, 0);
+}
+
 // The value that an update is made as: through reshapes that nobody else reads.
 static ValueId made_as(const Lower *l, ValueId v) {
     for (;;) {
@@ -335,6 +416,9 @@ void count_updates(Lower *l, const HloOp *loop, const BufId *state) {
         if (!maker || l->users.region[maker] != region || l->update_of[made] || l->want[made] || !takes_views(l, maker) ||
             !readers_take_views(l, made, region, id))
             continue;
+        BufId over = lower_memory(l, state[k]); // an argument whose pieces somebody may still read
+        if (over != state[k] && !pieces_are_read_before(l, h->regions.at[l->main->body].args + l->bufs.at[over].index, region, maker, h->values.at[made].index))
+            continue;
         l->update_state[v] = state[k];
         l->update_of[made] = id;
     }
@@ -358,4 +442,48 @@ bool count_is_updated(const Lower *l, const HloOp *op) {
         return false;
     const TBuf *b = &l->bufs.at[l->buf_of[hlo_operand(l->h, op, 1)]];
     return b->kind == BUF_VIEW && l->update_state[op->results] && b->base == l->update_state[op->results];
+}
+
+// --- views that are apart ---------------------------------------------------------------------------
+
+typedef struct Touched { // of a memory, in the loop in hand
+    uint32_t loop;
+    bool whole; // in another way than by views of one step
+    int64_t mul, lo, hi;
+} Touched;
+
+static void touch_memory(const Lower *l, Touched *t, BufId id, uint32_t loop) {
+    const TBuf *b = &l->bufs.at[id];
+    bool view = b->kind == BUF_VIEW && b->at.loop == loop;
+    int64_t lo = b->at.add, hi = b->at.add + (int64_t)b->bytes;
+    if (t->loop != loop)
+        *t = (Touched){.loop = loop, .mul = b->at.mul, .lo = lo, .hi = hi};
+    t->whole = t->whole || !view || t->mul != b->at.mul;
+    t->lo = lo < t->lo ? lo : t->lo;
+    t->hi = hi > t->hi ? hi : t->hi;
+}
+
+static void apart_in_loop(Lower *l, Touched *memory, uint32_t loop) {
+    const Loop *c = &l->loops.at[loop];
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = c->begin; i <= c->end; i++) {
+            const Step *s = &l->steps.at[i];
+            for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
+                BufId id = l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
+                Touched *t = &memory[lower_memory(l, id)];
+                TBuf *b = &l->bufs.at[id];
+                if (id && !pass)
+                    touch_memory(l, t, id, loop);
+                int64_t by = t->mul * c->step;
+                if (id && pass && b->kind == BUF_VIEW && b->at.loop == loop)
+                    b->apart = !t->whole && t->hi - t->lo <= (by < 0 ? -by : by);
+            }
+        }
+}
+
+void count_apart(Lower *l) {
+    Touched *memory = ARENA_NEWN(l->c->scratch, Touched, l->bufs.n);
+    for (uint32_t loop = 1; loop < l->loops.n; loop++)
+        if (l->loops.at[loop].is_counted)
+            apart_in_loop(l, memory, loop);
 }

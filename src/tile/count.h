@@ -22,9 +22,13 @@ uint8_t count_reg(const Lower *l, uint32_t loop);
 BufId count_slice(Lower *l, const HloOp *op);
 // Carried value i of the loop, whose number that is, has each of its elements written by the end, and nobody sees it before.
 bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i);
+// … and what is still read of that buffer are the pieces at the places that the loop writes in the same iteration, before it does.
+bool count_reads_first(Lower *l, const HloOp *loop, uint32_t i, BufId b);
 // Updates of a loop's state at such places: who makes the update writes it there. Called before the body is lowered.
 void count_updates(Lower *l, const HloOp *loop, const BufId *state);
 BufId count_place(Lower *l, ValueId v); // where v is to be made, 0: anywhere
+// Views that meet nothing but each other, and those of other iterations never, are apart. Called when all steps are there.
+void count_apart(Lower *l);
 // The update is there already.
 bool count_is_updated(const Lower *l, const HloOp *op);
 

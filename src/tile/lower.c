@@ -47,6 +47,12 @@ uint64_t lower_bytes(Lower *l, ValueId v, OpId op) {
     return hlo_type_bytes(t);
 }
 
+BufId lower_memory(const Lower *l, BufId b) {
+    b = l->bufs.at[b].kind == BUF_VIEW ? l->bufs.at[b].base : b;
+    const TBuf *t = &l->bufs.at[b];
+    return t->kind == BUF_RESULT && l->alias[t->index] >= 0 ? lower_arg((uint32_t)l->alias[t->index]) : b;
+}
+
 // A use at the current step: the buffer lives at least until here, and as long as any loop that began
 // after it was made.
 void lower_touch(Lower *l, BufId id) {
@@ -168,7 +174,7 @@ bool lower_is_drawn(const Lower *l, ValueId v) {
 
 // --- choosing where a result goes --------------------------------------------------------------------
 
-static bool may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t result) {
+bool lower_may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t result) {
     if (lower_is_drawn(l, hlo_operand(l->h, op, i)))
         return false; // its buffer is the state's
     const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
@@ -194,7 +200,7 @@ static bool may_write(const Lower *l, const HloOp *op, uint32_t result, BufId b)
     if (l->bufs.at[b].uses)
         return false;
     for (uint32_t i = 0; i < op->noperands; i++)
-        if (l->buf_of[hlo_operand(l->h, op, i)] == b && !may_overwrite(l, op, i, result))
+        if (l->buf_of[hlo_operand(l->h, op, i)] == b && !lower_may_overwrite(l, op, i, result))
             return false;
     return true;
 }
@@ -219,7 +225,7 @@ static BufId choose_out(Lower *l, OpId id, uint32_t result) {
     }
     for (uint32_t i = 0; i < op->noperands; i++) {
         BufId b = l->buf_of[hlo_operand(l->h, op, i)];
-        if (b && may_overwrite(l, op, i, result) && lower_dies_here(l, b) && may_write(l, op, result, b))
+        if (b && lower_may_overwrite(l, op, i, result) && lower_dies_here(l, b) && may_write(l, op, result, b))
             return b;
     }
     return lower_buf(l, BUF_TEMP, lower_bytes(l, v, id), id);
@@ -676,6 +682,7 @@ void lower_program(Lower *l, const ChipFile *chip) {
     make_signature(l);
     lower_region(l, f->body);
     return_results(l);
+    count_apart(l);
 }
 
 void lower_each_rows(Lower *l, RegionId r, void (*visit)(Lower *l, OpId id)) {

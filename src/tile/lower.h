@@ -20,6 +20,7 @@ BufId lower_operand(Lower *l, ValueId v); // where v lies, put there now when it
 void lower_hold(Lower *l, BufId id, int32_t by);
 void lower_release(Lower *l, ValueId v); // one reader less
 bool lower_dies_here(const Lower *l, BufId b);
+bool lower_may_overwrite(const Lower *l, const HloOp *op, uint32_t operand, uint32_t result); // reads each element before it writes its place
 bool lower_is_drawn(const Lower *l, ValueId v); // draws that only row programs read: made there, its buffer is the state
 void lower_region(Lower *l, RegionId r);
 static inline BufId lower_arg(uint32_t i) { return 1 + i; }

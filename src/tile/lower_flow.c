@@ -8,14 +8,14 @@
 
 // --- loops -------------------------------------------------------------------------------------------
 
-// A new buffer for carried value i: the program's result where it is one and its memory is free.
-static BufId loop_buf(Lower *l, OpId id, uint32_t i) {
+// A new buffer for carried value i: the program's result where it is one and its memory is free, or will be piece by piece.
+static BufId loop_buf(Lower *l, OpId id, uint32_t i, bool fresh) {
     BufId state = 0;
     ValueId v = hlo_at(l->h, id)->results + i;
     if (l->want_result[v]) {
         uint32_t j = l->want_result[v] - 1;
         BufId arg = l->alias[j] >= 0 ? lower_arg((uint32_t)l->alias[j]) : 0;
-        if (!arg || !l->bufs.at[arg].uses) {
+        if (!arg || !l->bufs.at[arg].uses || (fresh && count_reads_first(l, hlo_at(l->h, id), i, arg))) {
             state = lower_result(l, j);
             l->bufs.at[state].first = l->steps.n;
         }
@@ -30,7 +30,7 @@ static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
     lower_release(l, init);
     if (unchanged || lower_dies_here(l, from))
         return from;
-    BufId state = loop_buf(l, id, i);
+    BufId state = loop_buf(l, id, i, false);
     lower_copy(l, id, state, from);
     return state;
 }
@@ -39,7 +39,7 @@ static BufId loop_state(Lower *l, OpId id, uint32_t i, bool unchanged) {
 static BufId loop_fresh(Lower *l, OpId id, uint32_t i) {
     ValueId init = hlo_operand(l->h, hlo_at(l->h, id), i);
     lower_release(l, init);
-    return l->buf_of[init] && lower_dies_here(l, l->buf_of[init]) ? l->buf_of[init] : loop_buf(l, id, i);
+    return l->buf_of[init] && lower_dies_here(l, l->buf_of[init]) ? l->buf_of[init] : loop_buf(l, id, i, true);
 }
 
 // End of the body: next state into the state buffers. Sources that are themselves state of this loop are

@@ -80,13 +80,6 @@ static bool step_is_collective(const Lower *l, const Step *s) { return s->op && 
 
 // --- what depends on what --------------------------------------------------------------------------
 
-// A result that takes over an argument is the same memory.
-static BufId memory_of(const Lower *l, BufId b) {
-    b = l->bufs.at[b].kind == BUF_VIEW ? l->bufs.at[b].base : b;
-    const TBuf *t = &l->bufs.at[b];
-    return t->kind == BUF_RESULT && l->alias[t->index] >= 0 ? 1 + (BufId)l->alias[t->index] : b;
-}
-
 static void link_push(Plan *p, uint32_t *list, uint32_t step) {
     VEC_PUSH(p->a, &p->links, (Link){step, *list});
     *list = p->links.n - 1;
@@ -105,7 +98,7 @@ static void depend(Plan *p) {
             BufId b = p->l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
             if (!b)
                 continue;
-            b = memory_of(p->l, b);
+            b = lower_memory(p->l, b);
             if (p->writer[b] && p->writer[b] != i + 1)
                 link_push(p, &p->work[i].preds, p->writer[b] - 1);
             if (k < s->nins) {
@@ -147,7 +140,7 @@ static Foot *foot_of(Plan *p, Work *w, BufId b) {
 static BufId buffer_at(const Plan *p, const ProbeTouch *t) {
     const Lower *l = p->l;
     if (t->seg != SEG_SCRATCH)
-        return t->seg == SEG_CONST ? 0 : memory_of(l, 1 + t->seg - SEG_FIRST_ARG);
+        return t->seg == SEG_CONST ? 0 : lower_memory(l, 1 + t->seg - SEG_FIRST_ARG);
     uint32_t lo = 0, hi = p->temps.n; // the last that begins there or before
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -334,7 +327,7 @@ static void forget(Plan *p) {
     for (uint32_t i = 0; i < p->n; i++) {
         const Step *s = &p->l->steps.at[p->begin + i];
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
-            BufId b = p->l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins], m = memory_of(p->l, b);
+            BufId b = p->l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins], m = lower_memory(p->l, b);
             p->least[b] = p->most[b] = 0;
             p->writer[m] = p->readers[m] = 0;
         }

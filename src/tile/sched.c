@@ -105,10 +105,10 @@ static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint3
 }
 
 static void widen(Range *r, const Reach *reach, bool moves) { // by what registers may do
-    uint64_t below = reach->below ? (reach->below >> PIECE_BITS) + 1 : 0;
+    uint64_t below = reach->below ? (reach->below >> PIECE_BITS) + 1 : 0, above = reach->above ? (reach->above >> PIECE_BITS) + 1 : 0;
     if (!moves)
         return;
-    r->last += (reach->above >> PIECE_BITS) + 1;
+    r->last += above;
     r->first -= below < r->first ? below : r->first;
     r->hi += reach->above;
     r->lo -= reach->below < r->lo ? reach->below : r->lo;
@@ -356,6 +356,8 @@ static void put_view(Emit *e, Reach *r, uint64_t *addr, uint8_t *reg, int32_t *m
     uint64_t up = most > b->at.add ? (uint64_t)(most - b->at.add) : 0, down = least < b->at.add ? (uint64_t)(b->at.add - least) : 0;
     *addr = emit_addr(e, b->base) + (uint64_t)b->at.add + addr_off(*addr);
     reg[0] = (uint8_t)(count_reg(e->l, b->at.loop) + 1), mul[0] = (int32_t)b->at.mul;
+    if (b->apart) // whom it may meet moves along
+        return;
     r->above = up > r->above ? up : r->above;
     r->below = down > r->below ? down : r->below;
 }

@@ -46,6 +46,7 @@ typedef struct TBuf {
     uint32_t index;       // ARG, RESULT, VIEW: which
     BufId base;           // VIEW: a piece of this buffer,
     Form at;              // … which begins at that byte
+    bool apart;           // … and meets nothing in its loop that is not at the same place of the same piece
     uint64_t bytes, off;  // off: inside its segment
     uint32_t first, last; // steps
     uint32_t loop;        // loop it was made in (0 = none)
@@ -143,6 +144,7 @@ typedef struct Lower {
 // lower.c
 void lower_program(Lower *l, const ChipFile *chip);
 OpId lower_stored_as(const Lower *l, OpId dot); // the transpose as which a product's result goes to HBM; 0: as it is
+BufId lower_memory(const Lower *l, BufId b); // the buffer whose memory that is: a view's whole, an argument that a result takes over
 StepKind lower_kind(const Lower *l, const HloOp *op, Why *why); // of an ordinary op by itself; why: of a kernel, may be NULL
 void lower_each_rows(Lower *l, RegionId r, void (*visit)(Lower *l, OpId id)); // row programs, in order
 // emit.c
