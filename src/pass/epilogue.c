@@ -105,6 +105,7 @@ bool epilogue_is_ready(const Users *u, const Epilogue *p) {
 
 typedef struct Meeting { // behind the op that stands at place `at` of the region
     OpId dot, rows;
+    OpList before, between; // reshapes that go along: before the product, and between the two
     uint32_t next; // of the same place, 0: none
 } Meeting;
 
@@ -118,28 +119,44 @@ typedef struct Pass {
     uint32_t *first, *last; // per op: meetings behind it
 } Pass;
 
-// Of results that take memory of their own; those of the program have theirs in any case.
+// All that happens to the value is that the program returns it, or that it is put into a stack of its loop.
+static bool is_handed_on(const Pass *p, ValueId v) {
+    uint32_t n;
+    const OpId *users = users_of(&p->u, v, &n);
+    bool all = true;
+    for (uint32_t i = 0; i < n && all; i++) {
+        const HloOp *op = hlo_at(p->h, users[i]);
+        all = op->code == HLO_RETURN    ? p->u.region[users[i]] == hlo_main(p->h)->body
+              : op->code == HLO_RESHAPE ? is_handed_on(p, op->results)
+                                        : op->code == HLO_DYNAMIC_UPDATE_SLICE && hlo_operand(p->h, op, 1) == v;
+    }
+    return all;
+}
+
+// Of results that take memory of their own; what is handed on has its place in any case.
 static uint64_t result_bytes(const Pass *p, OpId id) {
     const HloOp *op = hlo_at(p->h, id);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < op->nresults; i++) {
-        uint32_t n;
-        const OpId *users = users_of(&p->u, op->results + i, &n);
-        bool returned = p->u.region[id] == hlo_main(p->h)->body;
-        for (uint32_t k = 0; k < n; k++)
-            returned = returned && hlo_at(p->h, users[k])->code == HLO_RETURN;
-        bytes += returned ? 0 : hlo_type_bytes(hlo_value_type(p->h, op->results + i));
-    }
+    for (uint32_t i = 0; i < op->nresults; i++)
+        bytes += is_handed_on(p, op->results + i) ? 0 : hlo_type_bytes(hlo_value_type(p->h, op->results + i));
     return bytes;
 }
 
-// Where the product is and the last of the program's other operands is there.
-static uint32_t meeting_place(const Pass *p, const Epilogue *e) {
+// Who makes the value, in the program's region; with `views` a reshape that still may go anywhere is nobody. 0: it is there from the start.
+static OpId maker_of(const Pass *p, const Epilogue *e, ValueId v, bool views) {
+    OpId def = p->h->values.at[v].def;
+    while (def && hlo_at(p->h, def)->code == HLO_RESHAPE && views && !p->moved[def])
+        def = p->h->values.at[hlo_operand(p->h, hlo_at(p->h, def), 0)].def;
+    return def && p->u.region[def] == p->u.region[e->rows] ? def : 0;
+}
+
+// Where the product is and the last of the program's other operands is there, or what it is a reshape of.
+static uint32_t meeting_place(const Pass *p, const Epilogue *e, bool views) {
     const HloOp *rows = hlo_at(p->h, e->rows);
     uint32_t at = p->place[e->dot];
     for (uint32_t i = 0; i < rows->noperands; i++) {
-        OpId def = p->h->values.at[hlo_operand(p->h, rows, i)].def;
-        if (i != e->index && def && p->u.region[def] == p->u.region[e->rows] && p->place[def] > at)
+        OpId def = maker_of(p, e, hlo_operand(p->h, rows, i), views || i == e->index);
+        if (def && p->place[def] > at)
             at = p->place[def];
     }
     return at;
@@ -169,6 +186,19 @@ static bool may_meet(const Pass *p, const Epilogue *e, uint32_t at) {
     return up <= NEAR || result_bytes(p, e->rows) <= (e->keeps ? 0 : result_bytes(p, e->dot));
 }
 
+// Reshapes on the value's way that stand behind the place go along, and all of those between the two.
+static void take_views(Pass *p, const Meeting *m, OpList *to, ValueId v, uint32_t at) {
+    OpId def = p->h->values.at[v].def;
+    if (!def || hlo_at(p->h, def)->code != HLO_RESHAPE || p->u.region[def] != p->u.region[m->rows] || p->moved[def])
+        return;
+    take_views(p, m, to, hlo_operand(p->h, hlo_at(p->h, def), 0), at);
+    if (p->place[def] <= at && to == &m->before)
+        return;
+    p->moved[def] = true;
+    p->place[def] = at;
+    VEC_PUSH(p->c->scratch, to, def);
+}
+
 static void meet(Pass *p, const Epilogue *e, uint32_t at, OpId behind) {
     Hlo *h = p->h;
     *hlo_attr_slot(h, e->rows, AK_PRODUCT) = (HloAttr){.kind = HA_INT, .i = e->index};
@@ -180,14 +210,11 @@ static void meet(Pass *p, const Epilogue *e, uint32_t at, OpId behind) {
         p->first[behind] = made;
     p->last[behind] = made;
     p->has_rows[e->dot] = p->moved[e->rows] = true;
-    p->moved[e->dot] = behind != e->dot;
+    p->moved[e->dot] = true;
     p->place[e->rows] = p->place[e->dot] = at;
-    ValueId v = hlo_operand(h, hlo_at(h, e->rows), e->index); // reshapes between them go along
-    for (OpId def = h->values.at[v].def; def != e->dot; def = h->values.at[v].def) {
-        p->moved[def] = true;
-        p->place[def] = at;
-        v = hlo_operand(h, hlo_at(h, def), 0);
-    }
+    Meeting *m = &p->meetings.at[made];
+    for (uint32_t i = 0; i < hlo_at(h, e->rows)->noperands; i++)
+        take_views(p, m, i == e->index ? &m->between : &m->before, hlo_operand(h, hlo_at(h, e->rows), i), at);
 }
 
 static void try_rows(Pass *p, RegionId r, OpId id) {
@@ -196,7 +223,9 @@ static void try_rows(Pass *p, RegionId r, OpId id) {
     for (uint32_t i = 0; i < hlo_at(p->h, id)->noperands; i++) { // of several products the last: the others are there then
         if (!epilogue_suits(&p->u, id, i, &e) || p->has_rows[e.dot] || p->moved[e.dot])
             continue;
-        uint32_t at = meeting_place(p, &e);
+        uint32_t at = meeting_place(p, &e, false);
+        if (!may_meet(p, &e, at))
+            at = meeting_place(p, &e, true);
         if (may_meet(p, &e, at) && (!best.dot || p->place[e.dot] > p->place[best.dot]))
             best = e, place = at;
     }
@@ -204,19 +233,15 @@ static void try_rows(Pass *p, RegionId r, OpId id) {
         meet(p, &best, place, p->h->regions.at[r].ops.at[place]);
 }
 
-static void push_reshapes(Pass *p, OpList *out, ValueId v) { // from a product to its program
-    const HloOp *op = hlo_at(p->h, p->h->values.at[v].def);
-    if (op->code != HLO_RESHAPE)
-        return;
-    push_reshapes(p, out, hlo_operand(p->h, op, 0));
-    VEC_PUSH(p->c->scratch, out, p->h->values.at[v].def);
+static void push_all(Pass *p, OpList *out, const OpList *ops) {
+    for (uint32_t i = 0; i < ops->n; i++)
+        VEC_PUSH(p->c->scratch, out, ops->at[i]);
 }
 
 static void push_meeting(Pass *p, OpList *out, const Meeting *m) {
-    const HloOp *rows = hlo_at(p->h, m->rows);
-    if (p->moved[m->dot])
-        VEC_PUSH(p->c->scratch, out, m->dot);
-    push_reshapes(p, out, hlo_operand(p->h, rows, (uint32_t)hlo_int(rows, AK_PRODUCT, 0)));
+    push_all(p, out, &m->before);
+    VEC_PUSH(p->c->scratch, out, m->dot);
+    push_all(p, out, &m->between);
     VEC_PUSH(p->c->scratch, out, m->rows);
 }
 
