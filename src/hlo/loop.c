@@ -40,3 +40,45 @@ bool loop_count(const Hlo *h, const HloOp *op, LoopCount *out) {
     *out = (LoopCount){.first = begin, .step = step, .trips = (int64_t)trips, .counter = k};
     return true;
 }
+
+typedef struct Linear { // mul * i + add
+    __int128 mul, add;
+} Linear;
+
+static bool linear(const Hlo *h, ValueId v, ValueId counter, int depth, Linear *out) {
+    int64_t number;
+    const HloOp *op = hlo_def(h, v);
+    Linear a, b = {0};
+    *out = (Linear){.mul = v == counter};
+    if (v == counter)
+        return true;
+    if (constant_int(h, v, &number)) {
+        out->add = number;
+        return true;
+    }
+    if (!op || !depth || !op->noperands || !linear(h, hlo_operand(h, op, 0), counter, depth - 1, &a) ||
+        (op->noperands == 2 && !linear(h, hlo_operand(h, op, 1), counter, depth - 1, &b)))
+        return false;
+    switch (op->code) {
+    case HLO_RESHAPE:
+    case HLO_CONVERT:
+        *out = a;
+        return true;
+    case HLO_ADD:
+        *out = (Linear){a.mul + b.mul, a.add + b.add};
+        return true;
+    case HLO_SUBTRACT:
+        *out = (Linear){a.mul - b.mul, a.add - b.add};
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool loop_goes_over(const Hlo *h, const HloOp *op, const LoopCount *count, ValueId v) {
+    Linear at;
+    if (!linear(h, v, hlo_op_region(h, op, 1)->args + count->counter, 8, &at))
+        return false;
+    __int128 by = at.mul * count->step, first = at.add + at.mul * count->first;
+    return (by == 1 && !first) || (by == -1 && first == count->trips - 1);
+}

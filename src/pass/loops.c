@@ -74,10 +74,70 @@ OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch) {
     const HloRegion *body = hlo_op_region(h, hlo_at(h, made), 1);
     OpId end = body->ops.at[body->ops.n - 1];
     hlo_op_set_operands(h, end, n, next);
+    for (uint32_t i = 0; i < ch->nmore; i++) {
+        OpId update = h->values.at[ch->next[i]].def;
+        if (update && hlo_at(h, update)->code == HLO_DYNAMIC_UPDATE_SLICE && hlo_operand(h, hlo_at(h, update), 0) == ch->more[i])
+            h->operands.at[hlo_at(h, update)->operands] = body->args + n - ch->nmore + i;
+    }
     for (uint32_t i = 0, k = 0; i < op.noperands; i++)
         if (ch->keep[i])
             walk_replace(w, op.results + i, hlo_at(h, made)->results + k++);
     return made;
+}
+
+// --- stacks -------------------------------------------------------------------------------------------
+
+static ValueId push(Walk *w, OpList *ops, OpId id) {
+    VEC_PUSH(w->arena, ops, id);
+    walk_grow(w);
+    return hlo_at(w->hlo, id)->results;
+}
+
+static TypeId stack_type(Hlo *h, ValueId piece, int64_t n) {
+    const HloType t = *hlo_value_type(h, piece);
+    int64_t dims[OTRN_MAX_RANK] = {n};
+    assert(t.rank < OTRN_MAX_RANK);
+    memcpy(dims + 1, t.dims, (size_t)t.rank * sizeof *dims);
+    return hlo_type_tensor(h, t.dtype, t.rank + 1, dims);
+}
+
+ValueId loop_new_stack(Walk *w, OpList *ops, ValueId piece, int64_t n, LocId loc) {
+    return push(w, ops, hlo_op_splat(w->hlo, loc, stack_type(w->hlo, piece, n), (char[16]){0}));
+}
+
+// Places of a piece: the index, and 0 for what it has whole.
+static uint32_t set_places(Walk *w, OpList *ops, ValueId *operands, uint32_t at, ValueId index, int rank, LocId loc) {
+    ValueId zero = push(w, ops, hlo_op_splat(w->hlo, loc, w->hlo->values.at[index].type, (char[16]){0}));
+    operands[at++] = index;
+    for (int d = 1; d < rank; d++)
+        operands[at++] = zero;
+    return at;
+}
+
+ValueId loop_read_piece(Walk *w, OpList *ops, ValueId stack, ValueId index, TypeId piece, LocId loc) {
+    Hlo *h = w->hlo;
+    const HloType t = *hlo_value_type(h, stack);
+    int64_t sizes[OTRN_MAX_RANK];
+    ValueId operands[OTRN_MAX_RANK + 1] = {stack};
+    assert(t.rank > 0 && t.elems == t.dims[0] * hlo_type(h, piece)->elems);
+    memcpy(sizes, t.dims, (size_t)t.rank * sizeof *sizes);
+    sizes[0] = 1;
+    TypeId part = hlo_type_tensor(h, t.dtype, t.rank, sizes);
+    uint32_t n = set_places(w, ops, operands, 1, index, t.rank, loc);
+    OpId read = hlo_op(h, HLO_DYNAMIC_SLICE, loc, n, operands, 1, &part);
+    hlo_set_ints(h, read, AK_SLICE_SIZES, sizes, (uint32_t)t.rank);
+    ValueId there = push(w, ops, read);
+    return push(w, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &there, 1, &piece));
+}
+
+ValueId loop_write_piece(Walk *w, OpList *ops, ValueId stack, ValueId piece, ValueId index, LocId loc) {
+    Hlo *h = w->hlo;
+    ValueId operands[OTRN_MAX_RANK + 2] = {stack};
+    TypeId part = stack_type(h, piece, 1), whole = h->values.at[stack].type;
+    int rank = hlo_type(h, part)->rank;
+    operands[1] = push(w, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &piece, 1, &part));
+    uint32_t n = set_places(w, ops, operands, 2, index, rank, loc);
+    return push(w, ops, hlo_op(h, HLO_DYNAMIC_UPDATE_SLICE, loc, n, operands, 1, &whole));
 }
 
 // --- stacks of wide values ----------------------------------------------------------------------------

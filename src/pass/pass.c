@@ -23,6 +23,7 @@ const PassRow pass_rows[] = {
     {"cse", pass_cse, "compute equal operations once", false, NULL},
     {"counters", NULL, "count elements in 32 bits", false, counters_rules},
     {"narrow", NULL, "do elementwise work before its operands are broadcast", false, narrow_rules},
+    {"stacks", pass_stacks, "do elementwise work on what a loop stacks up in the loop, piece by piece", false, NULL},
     {"remat", pass_remat, "compute again in a loop what costs less than a stack another loop keeps for it", false, NULL},
     {"assoc", pass_assoc, "take sums of a product's rows from another product that has them", false, assoc_rules},
     {"inner", NULL, "write inner products as elementwise products and sums along rows", false, inner_rules},

@@ -337,42 +337,10 @@ static ValueId push(Remat *r, OpList *ops, OpId id) {
     return hlo_at(r->h, id)->results;
 }
 
-static TypeId with_first(Remat *r, ValueId v, int64_t n) { // [n, …]
-    const HloType t = *hlo_value_type(r->h, v);
-    int64_t dims[OTRN_MAX_RANK];
-    assert(t.rank < OTRN_MAX_RANK);
-    dims[0] = n;
-    memcpy(dims + 1, t.dims, (size_t)t.rank * sizeof *dims);
-    return hlo_type_tensor(r->h, t.dtype, t.rank + 1, dims);
-}
-
-static ValueId push_zero(Remat *r, OpList *ops, TypeId type, LocId loc) {
-    return push(r, ops, hlo_op_splat(r->h, loc, type, (char[16]){0}));
-}
-
-// Places of a piece: the index, and 0 for what it has whole.
-static uint32_t set_places(Remat *r, OpList *ops, ValueId *operands, uint32_t at, ValueId index, int rank, LocId loc) {
-    ValueId zero = push_zero(r, ops, r->h->values.at[index].type, loc);
-    operands[at++] = index;
-    for (int d = 0; d < rank; d++)
-        operands[at++] = zero;
-    return at;
-}
-
 typedef struct NewStacks {
     ValueId *of, *start, *next;
     uint32_t n;
 } NewStacks;
-
-// The kept value's next stack. Its old one is only known when the loop is made: what it begins with stands there.
-static ValueId push_update(Remat *r, OpList *ops, ValueId v, ValueId start, LocId loc) {
-    ValueId operands[OTRN_MAX_RANK + 3] = {start};
-    int rank = hlo_value_type(r->h, v)->rank;
-    TypeId piece = with_first(r, v, 1), whole = r->h->values.at[start].type;
-    operands[1] = push(r, ops, hlo_op(r->h, HLO_RESHAPE, loc, 1, &v, 1, &piece));
-    uint32_t n = set_places(r, ops, operands, 2, r->h->regions.at[r->body].args + r->counter, rank, loc);
-    return push(r, ops, hlo_op(r->h, HLO_DYNAMIC_UPDATE_SLICE, loc, n, operands, 1, &whole));
-}
 
 // New stacks of values that the body carries, or of those that it makes.
 static void push_updates(Remat *r, NewStacks *m, OpList *before, OpList *ops, bool carried) {
@@ -383,8 +351,8 @@ static void push_updates(Remat *r, NewStacks *m, OpList *before, OpList *ops, bo
         if (!r->stack_of[i] || (s && !s->later) || carried != !op_of(r, v))
             continue;
         m->of[m->n] = v;
-        m->start[m->n] = push_zero(r, before, with_first(r, v, r->trips), loc);
-        m->next[m->n] = push_update(r, ops, v, m->start[m->n], loc);
+        m->start[m->n] = loop_new_stack(&r->w, before, v, r->trips, loc);
+        m->next[m->n] = loop_write_piece(&r->w, ops, m->start[m->n], v, r->h->regions.at[r->body].args + r->counter, loc);
         m->n++;
     }
 }
@@ -411,11 +379,6 @@ static OpId change_first(Remat *r, OpList *before) {
     assert(m.n <= r->values.n);
     OpId made = loop_change(r->c, &r->w, r->first, &ch);
     uint32_t n = hlo_at(h, made)->noperands - ch.nmore;
-    for (uint32_t i = 0; i < ch.nmore; i++) {
-        OpId update = h->values.at[ch.next[i]].def;
-        assert(hlo_at(h, update)->code == HLO_DYNAMIC_UPDATE_SLICE);
-        h->operands.at[hlo_at(h, update)->operands] = hlo_op_region(h, hlo_at(h, made), 1)->args + n + i;
-    }
     for (uint32_t i = 0; i < ch.nmore; i++)
         r->stack_of[r->node[m.of[i]]] = hlo_at(h, made)->results + n + i;
     for (uint32_t i = 1; i <= r->values.n; i++) {
@@ -429,22 +392,6 @@ static OpId change_first(Remat *r, OpList *before) {
 // --- the second loop ----------------------------------------------------------------------------------
 
 static ValueId again(Remat *r, OpList *ops, ValueId v);
-
-static ValueId push_read(Remat *r, OpList *ops, ValueId v, ValueId stack, LocId loc) {
-    Hlo *h = r->h;
-    HloType t = *hlo_value_type(h, stack);
-    int64_t sizes[OTRN_MAX_RANK];
-    ValueId operands[OTRN_MAX_RANK + 2] = {stack};
-    assert(t.dims[0] == r->trips && t.elems == r->trips * hlo_value_type(h, v)->elems);
-    memcpy(sizes, t.dims, (size_t)t.rank * sizeof *sizes);
-    sizes[0] = 1;
-    TypeId piece = hlo_type_tensor(h, t.dtype, t.rank, sizes), type = h->values.at[v].type;
-    uint32_t n = set_places(r, ops, operands, 1, r->index, t.rank - 1, loc);
-    OpId read = hlo_op(h, HLO_DYNAMIC_SLICE, loc, n, operands, 1, &piece);
-    hlo_set_ints(h, read, AK_SLICE_SIZES, sizes, t.rank);
-    ValueId part = push(r, ops, read);
-    return push(r, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &part, 1, &type));
-}
 
 static ValueId push_copy(Remat *r, OpList *ops, const HloOp *op) {
     Hlo *h = r->h;
@@ -468,7 +415,7 @@ static ValueId again(Remat *r, OpList *ops, ValueId v) {
     uint32_t node = r->node[v];
     HloOp op = op_of(r, v) ? *op_of(r, v) : (HloOp){.loc = hlo_at(r->h, r->first)->loc};
     ValueId made = is_counter(r, v)              ? r->index
-                   : node && r->stack_of[node] ? push_read(r, ops, v, r->stack_of[node], op.loc)
+                   : node && r->stack_of[node] ? loop_read_piece(&r->w, ops, r->stack_of[node], r->index, r->h->values.at[v].type, op.loc)
                                                  : push_copy(r, ops, &op);
     value_map_set(r->c->scratch, &r->again, v, made);
     return made;

@@ -93,6 +93,7 @@ void pass_quant(Compile *c);
 void pass_expand(Compile *c);
 void pass_autocast(Compile *c);
 void pass_loops(Compile *c);
+void pass_stacks(Compile *c);
 void pass_remat(Compile *c);
 void pass_branches(Compile *c);
 void pass_cse(Compile *c);

@@ -321,8 +321,13 @@ bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i) 
 //
 //   for i: y = f(a[i], …); b[i] = y         b takes a's memory where nobody needs a behind the loop
 
-// Where the op reads what it reads, or writes: products of a block go with its rows, an epilogue with its product.
+// Where the op reads what it reads, or writes: products of a block go with its rows, an epilogue with its product, and what transposes a product
+// may be written by that.
 static uint32_t place_of(const Lower *l, OpId id, bool last) {
+    const HloOp *op = hlo_at(l->h, id);
+    OpId from = op->code == HLO_TRANSPOSE && !last ? l->h->values.at[hlo_operand(l->h, op, 0)].def : 0;
+    if (from && l->users.region[from] == l->users.region[id])
+        return place_of(l, from, last);
     uint32_t own = l->users.position[id], other = own;
     if (l->block_of[id])
         other = l->users.position[l->blocks.at[l->block_of[id] - 1]->rows];
