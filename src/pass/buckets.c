@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "mach/fabric.h"
+#include "pass/about.h"
 #include "pass/walk.h"
 
 #define SUM_BYTES (25u << 20)   // of a bucket that sums or moves
@@ -41,12 +41,13 @@ typedef struct Buckets {
     Hlo *h;
     bool scatters; // reduce_scatter too
     Walk w;
+    RegionId region;  // in hand
     uint32_t *first;  // per value: first place of the region that reads it
     uint32_t *at;     // per op of the region: its place, from 1
     uint32_t *bucket; // per op: number of its bucket, from 1
     VEC(Coll) colls;
     VEC(Bucket) all;
-    OpList late; // movement behind buckets that are not there yet
+    bool *late; // per op: movement that waits for its reader
 } Buckets;
 
 // --- what may be joined ------------------------------------------------------------------------------
@@ -153,23 +154,26 @@ static void sort(Buckets *b) { // few, and nearly in order
     }
 }
 
-// What one like `op` takes that carries so many bytes.
-static double wire_ns(const Buckets *b, const HloOp *op, uint64_t bytes) {
-    const HloType *in = hlo_value_type(b->h, hlo_operand(b->h, op, 0)), *out = hlo_value_type(b->h, op->results);
-    uint64_t ins = hlo_type_bytes(in), outs = hlo_type_bytes(out), size = dtype_bytes(in->dtype);
-    double times = (double)bytes / (double)((ins > outs ? ins : outs) * size);
-    KTensor from = {.dtype = in->dtype, .elems = (uint64_t)((double)ins * times)}, to = {.dtype = out->dtype, .elems = (uint64_t)((double)outs * times)};
-    Kern k = {.op = op->code, .attrs = op->attrs, .in = &from, .nin = 1, .out = &to, .nout = 1};
-    KWork w = kern_work(&k);
-    return fabric_price(b->c->chip, &k, &w).ns;
+static double wire_ns(const Buckets *b, const HloOp *op, uint64_t bytes) { return about_wire_ns(b->h, b->c->chip, op, bytes); }
+
+// What the region does between two of its places.
+static double between_ns(const Buckets *b, uint32_t from, uint32_t to) {
+    double ns = 0;
+    for (uint32_t i = from; i < to; i++) {
+        const HloOp *op = hlo_at(b->h, b->h->regions.at[b->region].ops.at[i]);
+        ns += hlo_row(op)->cls == HC_COLL ? 0 : about_op_ns(b->h, b->c->chip, op);
+    }
+    return ns;
 }
 
-// A bucket of x bytes had better take y more: latency is a part of the two that counts, or most of what there is. Else it would wait in vain.
-static bool gains(const Buckets *b, const HloOp *op, uint64_t x, uint64_t y) {
+// A bucket had better take one more: latency is a part of the two that counts, or most of what the bucket has, or most of that one, for which it
+// waits no longer than is saved. Else it would wait in vain.
+static bool gains(const Buckets *b, const Bucket *k, const Coll *c) {
     if (!b->c->chip)
         return true;
-    double first = wire_ns(b, op, x), next = wire_ns(b, op, y), both = wire_ns(b, op, x + y);
-    return first + next > GAIN * both || first > 2 * (both - next);
+    const HloOp *op = hlo_at(b->h, c->op);
+    double first = wire_ns(b, op, k->bytes), next = wire_ns(b, op, c->bytes), saved = first + next - wire_ns(b, op, k->bytes + c->bytes);
+    return saved > (GAIN - 1) * (first + next - saved) || 2 * saved > first || (2 * saved > next && between_ns(b, k->from, c->from) < saved);
 }
 
 static void put(Buckets *b, const Coll *c) {
@@ -182,7 +186,7 @@ static void put(Buckets *b, const Coll *c) {
     uint32_t from = to && to->from > c->from ? to->from : c->from, end = to && to->to < c->to ? to->to : c->to;
     uint64_t least = to && to->bytes < c->bytes ? to->bytes : c->bytes;
     bool large = to && to->bytes + c->bytes > limit && least > limit / SMALL_PART;
-    if (!to || from > end || large || to->ops.n == MEMBERS_MAX || !gains(b, op, to->bytes, c->bytes)) {
+    if (!to || from > end || large || to->ops.n == MEMBERS_MAX || !gains(b, to, c)) {
         VEC_PUSH(b->c->scratch, &b->all, ((Bucket){.from = c->from, .to = c->to}));
         to = &b->all.at[b->all.n - 1];
         from = c->from, end = c->to;
@@ -197,20 +201,6 @@ static void put(Buckets *b, const Coll *c) {
 
 static bool is_control(const HloOp *op) { return op->code == HLO_IF || op->code == HLO_CASE || op->code == HLO_WHILE; }
 
-// About what an op takes: what it moves, or the cells of a product (m k, k n and m n: the root of all three).
-static double op_ns(const Buckets *b, const HloOp *op) {
-    double bytes = 0, macs = 0;
-    for (uint32_t i = 0; i < op->noperands + op->nresults; i++) {
-        ValueId v = i < op->noperands ? hlo_operand(b->h, op, i) : op->results + i - op->noperands;
-        bytes += (double)hlo_type_bytes(hlo_value_type(b->h, v));
-    }
-    if (op->code == HLO_DOT_GENERAL) {
-        const HloType *x = hlo_value_type(b->h, hlo_operand(b->h, op, 0)), *y = hlo_value_type(b->h, hlo_operand(b->h, op, 1));
-        macs = sqrt((double)x->elems * (double)y->elems * (double)hlo_value_type(b->h, op->results)->elems);
-    }
-    return fmax(bytes / b->c->chip->hbm_bw_core, macs / (ISA_PE_ROWS * ISA_PE_COLS * b->c->chip->pe_ghz));
-}
-
 // Control flow waits for every collective. A sum that what is before it would not hide goes behind it, where it may.
 static void put_behind_control(Buckets *b, RegionId r, Bucket *k) {
     const HloOp *op = hlo_at(b->h, k->ops.at[0]);
@@ -223,7 +213,7 @@ static void put_behind_control(Buckets *b, RegionId r, Bucket *k) {
             k->place = i + 1;
             return;
         }
-        left -= op_ns(b, at);
+        left -= about_op_ns(b->h, b->c->chip, at);
     }
 }
 
@@ -266,26 +256,32 @@ static OpId join(Buckets *b, const Bucket *k) {
     return id;
 }
 
-static bool waits(const Buckets *b, const HloOp *op) {
-    OpId from = is_movement(op) ? maker(b, hlo_operand(b->h, op, 0)) : 0;
-    return from && !b->all.at[b->bucket[from] - 1].put;
+// Movement behind a collective goes right before who reads it: transfers are taken up in order, and those behind it would wait too.
+static bool is_late(const Buckets *b, const HloOp *op) {
+    return is_movement(op) && maker(b, hlo_operand(b->h, op, 0)) && b->first[op->results] != UINT32_MAX;
 }
 
+static void push_late(Buckets *b, const HloOp *reader);
+
 static void push(Buckets *b, OpId id) {
+    push_late(b, hlo_at(b->h, id));
     walk_operands(&b->w, id);
     VEC_PUSH(b->c->scratch, &b->w.out, id);
 }
 
-static void push_late(Buckets *b) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < b->late.n; i++) {
-        OpId id = b->late.at[i];
-        if (waits(b, hlo_at(b->h, id)))
-            b->late.at[kept++] = id;
-        else
-            push(b, id);
+static void push_late(Buckets *b, const HloOp *reader) {
+    for (uint32_t i = 0; i < reader->noperands; i++) {
+        OpId def = b->h->values.at[hlo_operand(b->h, reader, i)].def;
+        if (!b->late[def])
+            continue;
+        b->late[def] = false;
+        push(b, def);
     }
-    b->late.n = kept;
+    for (uint32_t k = 0; k < reader->nregions; k++) {
+        const HloRegion *r = hlo_op_region(b->h, reader, k);
+        for (uint32_t i = 0; i < r->ops.n; i++)
+            push_late(b, hlo_at(b->h, r->ops.at[i]));
+    }
 }
 
 // What its operands need of other buckets comes first.
@@ -298,9 +294,10 @@ static void put_out(Buckets *b, uint32_t number) {
         if (from)
             put_out(b, b->bucket[from] - 1);
     }
+    for (uint32_t i = 0; i < k->ops.n; i++)
+        push_late(b, hlo_at(b->h, k->ops.at[i]));
     push(b, k->ops.n > 1 ? join(b, k) : k->ops.at[0]);
     k->put = true;
-    push_late(b);
 }
 
 static void join_region(void *pass, RegionId r) {
@@ -312,6 +309,7 @@ static void join_region(void *pass, RegionId r) {
     if (!any)
         return;
     b->colls.n = b->all.n = 0;
+    b->region = r;
     b->w.out = (OpList){0};
     find(b, r);
     sort(b);
@@ -327,15 +325,14 @@ static void join_region(void *pass, RegionId r) {
         if (b->bucket[id])
             continue;
         const HloOp op = *hlo_at(h, id);
-        if (waits(b, &op)) {
-            VEC_PUSH(b->c->scratch, &b->late, id);
+        if (is_late(b, &op)) {
+            b->late[id] = true;
             continue;
         }
         for (uint32_t k = 0; k < op.nregions; k++)
             walk_region(&b->w, h->op_regions.at[op.regions + k]);
         push(b, id);
     }
-    assert(!b->late.n);
     walk_set_ops(h, r, &b->w.out);
 }
 
@@ -345,6 +342,7 @@ void buckets_join(Compile *c, bool scatters) {
     b.first = ARENA_NEWN(c->scratch, uint32_t, 2 * h->values.n); // and those that are made here
     b.at = ARENA_NEWN(c->scratch, uint32_t, 2 * h->ops.n);
     b.bucket = ARENA_NEWN(c->scratch, uint32_t, 2 * h->ops.n);
+    b.late = ARENA_NEWN(c->scratch, bool, 2 * h->ops.n);
     walk_init(&b.w, c);
     walk_regions(h, hlo_main(h)->body, join_region, &b);
 }
