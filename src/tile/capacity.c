@@ -90,7 +90,7 @@ void capacity_find_live(Emit *e, uint32_t peak_step) {
         bool always = t->kind == BUF_ARG || t->kind == BUF_RESULT;
         bool shared = t->kind == BUF_RESULT && l->alias[t->index] >= 0; // with an argument, which is listed
         if (!t->bytes || t->kind == BUF_CONST || t->kind == BUF_VIEW || shared ||
-            (!always && !(t->first <= peak_step && t->last >= peak_step)))
+            (!always && !(t->first <= peak_step && (t->last >= peak_step || t->held >= peak_step))))
             continue;
         VEC_PUSH(e->c->scratch, &live, (ArtLive){t->bytes, b}); // its place follows below
     }
@@ -112,9 +112,11 @@ static double total_bytes(const Emit *e, double scratch_bytes) {
     return total;
 }
 
+bool capacity_suffices(const Emit *e, double scratch_bytes) { return total_bytes(e, scratch_bytes) <= e->chip->hbm_bytes_per_core; }
+
 void capacity_check(Emit *e, double scratch_bytes) {
     double total = total_bytes(e, scratch_bytes);
-    if (total <= e->chip->hbm_bytes_per_core)
+    if (capacity_suffices(e, scratch_bytes))
         return;
     const Artifact *art = e->art;
     char table[800];

@@ -422,7 +422,7 @@ BufList emit_bufs(Lower *l, bool by_last) {
     for (BufId b = l->bufs.n; b-- > 1;) {
         if (l->bufs.at[b].kind != BUF_TEMP)
             continue;
-        uint32_t s = by_last ? l->bufs.at[b].last : l->bufs.at[b].first;
+        uint32_t last = l->bufs.at[b].held > l->bufs.at[b].last ? l->bufs.at[b].held : l->bufs.at[b].last, s = by_last ? last : l->bufs.at[b].first;
         if (s > l->steps.n)
             s = l->steps.n;
         assert(l->bufs.at[b].first <= l->bufs.at[b].last);
@@ -471,21 +471,33 @@ Emit *emit_make(Lower *l, const ChipFile *chip) {
 }
 
 // Every buffer's place in HBM; returns the step at which scratch is fullest.
-static uint32_t place_buffers(Emit *e) {
+static uint32_t place_once(Emit *e, bool check) {
     Lower *l = e->l;
     BufList begin = emit_bufs(e->l, false), end = emit_bufs(e->l, true);
     uint32_t peak_step = 0;
-    capacity_check_room(e, &begin, &end);
+    if (check)
+        capacity_check_room(e, &begin, &end);
     for (uint32_t i = 0; i < l->steps.n; i++) {
         for (BufId b = begin.first[i]; b; b = begin.next[b]) {
-            l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes);
+            l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes, l->bufs.at[b].apart);
             if (e->heap.new_peak)
                 peak_step = i;
         }
         for (BufId b = end.first[i]; b; b = end.next[b])
-            heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes);
+            heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes, l->bufs.at[b].apart);
     }
     return peak_step;
+}
+
+// What collectives read is held where there is room for that.
+static uint32_t place_buffers(Emit *e, uint32_t cores) {
+    hold_operands(e->l, e->chip, cores);
+    uint32_t peak_step = place_once(e, false);
+    if (capacity_suffices(e, (double)e->heap.top))
+        return peak_step;
+    hold_nothing(e->l);
+    e->heap = (Heap){.arena = e->heap.arena};
+    return place_once(e, true);
 }
 
 // Everything before is complete on both cores, and known to be.
@@ -588,7 +600,7 @@ Artifact *emit_program(Lower *l, const ChipFile *chip, Pair *pair) {
     Buf consts = {.arena = l->c->arena};
     e->consts = &consts;
     place_consts(e);
-    uint32_t peak_step = place_buffers(e);
+    uint32_t peak_step = place_buffers(e, pair->is_split ? 2 : 1);
     if (pair->is_split)
         pair_follow(l, pair);
     emit_steps(e, pair, 0);

@@ -129,6 +129,8 @@ extern const StepRow step_rows[];
 // HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.
 uint64_t emit_addr(const Emit *e, BufId b);
 void emit_collective(Emit *e, const Kern *k); // collect.c
+void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores); // hold.c; cores that share the steps
+void hold_nothing(Lower *l);
 void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_batch(Emit *e, const Step *s);    // batch.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
@@ -145,6 +147,7 @@ void emit_rows(Emit *e, const Step *s);     // rows.c
 void capacity_values(Emit *e); // of the artifact: arguments and results
 void capacity_check_room(Emit *e, const BufList *begin, const BufList *end); // raises what is far too large before its instructions are made
 void capacity_find_live(Emit *e, uint32_t peak_step); // of the artifact: the tensors alive then, largest first
+bool capacity_suffices(const Emit *e, double scratch_bytes);
 void capacity_check(Emit *e, double scratch_bytes); // raises CAPACITY, with those
 void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source
 // move.c

@@ -53,6 +53,8 @@ typedef struct TBuf {
     uint32_t state_loop;  // the loop whose state it is, 0 when none
     uint32_t held_by;     // outermost loop that keeps it alive
     uint32_t uses;        // reads still to come, while lowering
+    uint32_t held;        // a collective reads it up to this step, 0 = none does behind its last (hold.c)
+    bool apart;           // in memory no other buffer is near
     OpId op;              // who made it, for messages
 } TBuf;
 

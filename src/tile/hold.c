@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// hold.c — what a collective reads stays where it is until it has been read.
+//
+//   steps        │ … product │ all_reduce │ product product product … │ reader
+//   collective   │           │ ···································    │
+//   operand      │      made │ ←———— held ————→ │ somebody else's
+//
+// A collective goes on beside the steps behind it. A buffer's life is counted in steps, so its operands' memory would be free right behind it, and who
+// gets that would wait for the collective, and with it everybody behind. So an operand lives until by the chip's prices the collective is
+// done, but not beyond the first reader of its results or control flow, which wait for it anyway. Its memory shares no piece
+// with others', which sched.c could not tell apart.
+#include "pass/about.h"
+#include "tile/emit.h"
+
+
+static bool is_collective(const Lower *l, const Step *s) {
+    const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
+    return op && s->kind == STEP_KERNEL && hlo_row(op)->cls == HC_COLL && op->noperands && op->nresults && about_wire_bytes(l->h, op);
+}
+
+static BufId memory_of(const Lower *l, BufId b) { return l->bufs.at[b].kind == BUF_VIEW ? l->bufs.at[b].base : b; }
+
+// Per step: the first behind it that reads what it writes, or is control flow.
+static uint32_t *first_reads(const Lower *l) {
+    uint32_t *read = ARENA_NEWN(l->c->scratch, uint32_t, l->bufs.n + 1), *first = ARENA_NEWN(l->c->scratch, uint32_t, l->steps.n + 1), control = l->steps.n;
+    for (uint32_t i = l->steps.n; i-- > 0;) {
+        const Step *s = &l->steps.at[i];
+        first[i] = control;
+        for (uint32_t k = 0; k < s->nouts; k++) {
+            uint32_t at = read[memory_of(l, l->refs.at[s->outs + k])];
+            first[i] = at && at < first[i] ? at : first[i];
+        }
+        for (uint32_t k = 0; k < s->nins; k++)
+            read[memory_of(l, l->refs.at[s->ins + k])] = i;
+        control = s->kind >= STEP_LOOP_BEGIN ? i : control;
+    }
+    return first;
+}
+
+void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores) {
+    double *at = ARENA_NEWN(l->c->scratch, double, l->steps.n + 1), done = 0;
+    for (uint32_t i = 0; i < l->steps.n; i++) {
+        const Step *s = &l->steps.at[i];
+        bool works = s->op && s->kind < STEP_LOOP_BEGIN && !is_collective(l, s);
+        at[i + 1] = at[i] + (works ? about_op_ns(l->h, chip, hlo_at(l->h, s->op)) / cores : 0);
+    }
+    const uint32_t *first = first_reads(l);
+    for (uint32_t i = 0; i < l->steps.n; i++) {
+        const Step *s = &l->steps.at[i];
+        if (!is_collective(l, s))
+            continue;
+        const HloOp *op = hlo_at(l->h, s->op);
+        done = (done > at[i] ? done : at[i]) + about_wire_ns(l->h, chip, op, about_wire_bytes(l->h, op));
+        uint32_t until = i;
+        while (until < first[i] && at[until] < done)
+            until++;
+        for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
+            TBuf *b = &l->bufs.at[memory_of(l, l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins])];
+            b->apart = true;
+            b->held = k < s->nins && b->held < until ? until : b->held;
+        }
+    }
+}
+
+void hold_nothing(Lower *l) {
+    for (BufId b = 1; b < l->bufs.n; b++)
+        l->bufs.at[b].held = 0, l->bufs.at[b].apart = false;
+}
