@@ -52,6 +52,7 @@ typedef struct Work { // a step
     uint8_t core;        // where it goes,
     uint32_t round;      // and when, from 1; 0: not yet
     uint32_t preds;      // its links, 0 = none
+    double wire, done;   // of a collective, ns: what it takes beside the engines; when it is through
 } Work;
 
 typedef struct Plan {
@@ -73,6 +74,7 @@ typedef struct Plan {
     VEC(Link) links;        // slot 0 unused
     uint32_t *next;         // the steps not yet placed, in order; n: end
     VEC(uint32_t) order;    // as placed
+    double through;         // ns: when all collectives so far are
 } Plan;
 
 static bool is_control(const Step *s) { return s->kind >= STEP_LOOP_BEGIN; }
@@ -193,7 +195,7 @@ static void look_at(Plan *p, uint32_t i) {
         if (!p->probe->shared) { // the first part is all of it
             take_probe(p, w, &parts[0], 0);
             if (step_is_collective(p->l, s))
-                w->cost[0] = STEP_NS; // beside the engines
+                w->wire = w->cost[0], w->cost[0] = STEP_NS; // beside the engines
             w->cost[1] = w->cost[0];
             return;
         }
@@ -202,7 +204,7 @@ static void look_at(Plan *p, uint32_t i) {
         take_probe(p, w, &parts[core], core);
     w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (step_rows[s->kind].tiles_apart || !parts_meet(p, w));
     if (step_is_collective(p->l, s)) // beside the engines
-        w->cost[0] = w->cost[1] = STEP_NS;
+        w->wire = w->cost[0] + w->cost[1], w->cost[0] = w->cost[1] = STEP_NS;
     if (w->shared)
         return;
     for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next)
@@ -238,12 +240,18 @@ static void note(Plan *p, const Work *w, int part, int core, uint32_t round) {
     }
 }
 
-// Who may do it now, `lighter` rather than the other; -1: nobody before the next meeting.
-static int who_may(const Plan *p, uint32_t i, int lighter, uint32_t round) {
+static double later(const double t[2]) { return t[0] > t[1] ? t[0] : t[1]; }
+
+// Who may do it now, rather the core with less to do; -1: nobody before the next meeting. Engines work in order: what reads a collective that is
+// under way is not put before older steps, which would wait with it.
+static int who_may(const Plan *p, uint32_t i, const double t[2], uint32_t round) {
     const Work *w = &p->work[i];
-    for (uint32_t k = w->preds; k; k = p->links.at[k].next)
-        if (!p->work[p->links.at[k].step].round)
+    int lighter = t[1] < t[0];
+    for (uint32_t k = w->preds; k; k = p->links.at[k].next) {
+        const Work *pred = &p->work[p->links.at[k].step];
+        if (!pred->round || (pred->done > later(t) && i != p->next[p->n + 1]))
             return -1;
+    }
     if (w->shared)
         return crosses(p, w, 0, 0, round) || crosses(p, w, 1, 1, round) ? -1 : PAIR_SHARED;
     for (int turn = 0; turn < 2; turn++) {
@@ -264,6 +272,8 @@ static void place(Plan *p, uint32_t i, uint32_t before, int who, uint32_t round,
             t[core] += w->cost[core];
             note(p, w, who == PAIR_SHARED ? core : 0, core, round);
         }
+    if (w->wire)
+        w->done = p->through = (p->through > later(t) ? p->through : later(t)) + w->wire;
     VEC_PUSH(p->a, &p->order, i);
 }
 
@@ -274,7 +284,7 @@ static void schedule(Plan *p) {
         uint32_t before = p->n + 1, looked = 0;
         int who = -1;
         for (uint32_t i = p->next[before]; i < p->n && looked++ < WINDOW; before = i, i = p->next[i]) {
-            who = who_may(p, i, t[1] < t[0], round);
+            who = who_may(p, i, t, round);
             if (who < 0)
                 continue;
             place(p, i, before, who, round, t);
@@ -283,9 +293,9 @@ static void schedule(Plan *p) {
         if (who >= 0)
             continue;
         round++;
-        t[0] = t[1] = t[0] > t[1] ? t[0] : t[1];
+        t[0] = t[1] = later(t);
     }
-    p->out->two_ns += t[0] > t[1] ? t[0] : t[1];
+    p->out->two_ns += later(t);
     for (uint32_t i = 0; i < p->n; i++)
         p->out->one_ns += p->work[i].shared ? p->work[i].cost[0] + p->work[i].cost[1] - STEP_NS : p->work[i].cost[0];
 }
@@ -339,7 +349,7 @@ static void forget(Plan *p) {
 static bool segment(Plan *p, uint32_t begin, uint32_t n) {
     Pair *out = p->out;
     Lower *l = p->l;
-    p->begin = begin, p->n = n;
+    p->begin = begin, p->n = n, p->through = 0;
     p->work = ARENA_NEWN(p->a, Work, n + 1);
     p->next = ARENA_NEWN(p->a, uint32_t, n + 2);
     p->links.n = p->order.n = 0;
