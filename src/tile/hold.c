@@ -7,10 +7,12 @@
 //
 // A collective goes on beside the steps behind it. A buffer's life is counted in steps, so its operands' memory would be free right behind it, and who
 // gets that would wait for the collective, and with it everybody behind. So an operand lives until by the chip's prices the collective is
-// done, but not beyond the first reader of its results or control flow, which wait for it anyway. Its memory shares no piece
-// with others', which sched.c could not tell apart.
+// done, but not beyond the first reader of its results or control flow, which wait for it anyway, nor beyond as many bytes of other collectives as
+// links that lag behind would only pile up. Its memory shares no piece with others', which sched.c could not tell apart.
 #include "pass/about.h"
 #include "tile/emit.h"
+
+#define FLIGHT_BYTES (32u << 20) // of collectives that have begun and are thought to be under way
 
 
 static bool is_collective(const Lower *l, const Step *s) {
@@ -37,6 +39,14 @@ static uint32_t *first_reads(const Lower *l) {
     return first;
 }
 
+static uint32_t hold_until(const Lower *l, uint32_t i, uint32_t end, const double *at, double done) {
+    uint64_t bytes = 0;
+    uint32_t until = i;
+    for (; until < end && at[until] < done && bytes <= FLIGHT_BYTES; until++)
+        bytes += is_collective(l, &l->steps.at[until]) ? about_wire_bytes(l->h, hlo_at(l->h, l->steps.at[until].op)) : 0;
+    return until;
+}
+
 void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores) {
     double *at = ARENA_NEWN(l->c->scratch, double, l->steps.n + 1), done = 0;
     for (uint32_t i = 0; i < l->steps.n; i++) {
@@ -51,9 +61,7 @@ void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores) {
             continue;
         const HloOp *op = hlo_at(l->h, s->op);
         done = (done > at[i] ? done : at[i]) + about_wire_ns(l->h, chip, op, about_wire_bytes(l->h, op));
-        uint32_t until = i;
-        while (until < first[i] && at[until] < done)
-            until++;
+        uint32_t until = hold_until(l, i, first[i], at, done);
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
             TBuf *b = &l->bufs.at[memory_of(l, l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins])];
             b->apart = true;
