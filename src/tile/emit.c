@@ -479,12 +479,12 @@ static uint32_t place_once(Emit *e, bool check) {
         capacity_check_room(e, &begin, &end);
     for (uint32_t i = 0; i < l->steps.n; i++) {
         for (BufId b = begin.first[i]; b; b = begin.next[b]) {
-            l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes, l->bufs.at[b].apart);
+            l->bufs.at[b].off = heap_take(&e->heap, l->bufs.at[b].bytes, l->bufs.at[b].alone);
             if (e->heap.new_peak)
                 peak_step = i;
         }
         for (BufId b = end.first[i]; b; b = end.next[b])
-            heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes, l->bufs.at[b].apart);
+            heap_give(&e->heap, l->bufs.at[b].off, l->bufs.at[b].bytes, l->bufs.at[b].alone);
     }
     return peak_step;
 }

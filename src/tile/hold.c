@@ -64,7 +64,7 @@ void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores) {
         uint32_t until = hold_until(l, i, first[i], at, done);
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
             TBuf *b = &l->bufs.at[memory_of(l, l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins])];
-            b->apart = true;
+            b->alone = true;
             b->held = k < s->nins && b->held < until ? until : b->held;
         }
     }
@@ -72,5 +72,5 @@ void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores) {
 
 void hold_nothing(Lower *l) {
     for (BufId b = 1; b < l->bufs.n; b++)
-        l->bufs.at[b].held = 0, l->bufs.at[b].apart = false;
+        l->bufs.at[b].held = 0, l->bufs.at[b].alone = false;
 }

@@ -25,15 +25,15 @@ void counts_merge(Counts *into, const Counts *from, uint32_t epoch) {
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }
-static uint64_t size_of(uint64_t bytes, bool apart) { return round_up(bytes, apart ? HEAP_ALIGN_LARGE : HEAP_ALIGN); }
+static uint64_t size_of(uint64_t bytes, bool alone) { return round_up(bytes, alone ? HEAP_ALIGN_LARGE : HEAP_ALIGN); }
 
 static void hole_remove(Heap *h, uint32_t i) {
     memmove(&h->holes.at[i], &h->holes.at[i + 1], (h->holes.n - i - 1) * sizeof(Hole));
     h->holes.n--;
 }
 
-static uint64_t aligned(uint64_t off, uint64_t bytes, bool apart) {
-    return round_up(off, apart || bytes >= 8 * HEAP_ALIGN_LARGE ? HEAP_ALIGN_LARGE : HEAP_ALIGN);
+static uint64_t aligned(uint64_t off, uint64_t bytes, bool alone) {
+    return round_up(off, alone || bytes >= 8 * HEAP_ALIGN_LARGE ? HEAP_ALIGN_LARGE : HEAP_ALIGN);
 }
 
 // The piece [off, off + bytes) of a hole; what is left on either side stays a hole.
@@ -54,8 +54,8 @@ static void hole_cut(Heap *h, uint32_t i, uint64_t off, uint64_t bytes) {
     }
 }
 
-uint64_t heap_take(Heap *h, uint64_t bytes, bool apart) {
-    bytes = size_of(bytes, apart);
+uint64_t heap_take(Heap *h, uint64_t bytes, bool alone) {
+    bytes = size_of(bytes, alone);
     if (!bytes)
         return 0;
     h->live += bytes;
@@ -65,18 +65,18 @@ uint64_t heap_take(Heap *h, uint64_t bytes, bool apart) {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < h->holes.n; i++) {
         const Hole *hole = &h->holes.at[i];
-        if (aligned(hole->off, bytes, apart) + bytes <= hole->off + hole->bytes &&
+        if (aligned(hole->off, bytes, alone) + bytes <= hole->off + hole->bytes &&
             (best == UINT32_MAX || hole->bytes < h->holes.at[best].bytes))
             best = i;
     }
     if (best != UINT32_MAX) {
-        uint64_t off = aligned(h->holes.at[best].off, bytes, apart);
+        uint64_t off = aligned(h->holes.at[best].off, bytes, alone);
         hole_cut(h, best, off, bytes);
         return off;
     }
     Hole *last = h->holes.n ? &h->holes.at[h->holes.n - 1] : NULL;
     bool grows = last && last->off + last->bytes == h->top; // the last hole touches the top
-    uint64_t from = grows ? last->off : h->top, off = aligned(from, bytes, apart);
+    uint64_t from = grows ? last->off : h->top, off = aligned(from, bytes, alone);
     if (grows && off == from)
         h->holes.n--;
     else if (grows)
@@ -87,8 +87,8 @@ uint64_t heap_take(Heap *h, uint64_t bytes, bool apart) {
     return off;
 }
 
-void heap_give(Heap *h, uint64_t off, uint64_t bytes, bool apart) {
-    bytes = size_of(bytes, apart);
+void heap_give(Heap *h, uint64_t off, uint64_t bytes, bool alone) {
+    bytes = size_of(bytes, alone);
     if (!bytes)
         return;
     assert(h->live >= bytes);

@@ -23,7 +23,7 @@ typedef struct Heap {
 
 void counts_reset(Counts *c, uint32_t epoch); // nothing is left to wait for
 void counts_merge(Counts *into, const Counts *from, uint32_t epoch);
-uint64_t heap_take(Heap *h, uint64_t bytes, bool apart); // offset; apart: no piece of it has other owners
-void heap_give(Heap *h, uint64_t off, uint64_t bytes, bool apart);
+uint64_t heap_take(Heap *h, uint64_t bytes, bool alone); // offset; alone: no piece of it has other owners
+void heap_give(Heap *h, uint64_t off, uint64_t bytes, bool alone);
 
 #endif

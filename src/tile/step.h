@@ -54,7 +54,7 @@ typedef struct TBuf {
     uint32_t held_by;     // outermost loop that keeps it alive
     uint32_t uses;        // reads still to come, while lowering
     uint32_t held;        // a collective reads it up to this step, 0 = none does behind its last (hold.c)
-    bool apart;           // in memory no other buffer is near
+    bool alone;           // no piece of its memory has other owners (hold.c)
     OpId op;              // who made it, for messages
 } TBuf;
 
