@@ -329,3 +329,22 @@ def test_lightning_chooses_the_device(tmp_path, monkeypatch):
     assert strategy._determine_ddp_device_ids() is None
     for name in [n for n in sys.modules if n.split(".")[0] == "lightning_fabric"]:
         monkeypatch.delitem(sys.modules, name)  # the real one, where installed, is imported afresh
+
+
+def test_negative_indices_where_torch_has_them():
+    x, last = torch.arange(6.0).reshape(2, 3), torch.tensor([-1])
+    for call in (lambda x, i: x.index_fill(1, i, 9.0), lambda x, i: x[i], lambda x, i: x.take(i), lambda x, i: x.put(i, x[0, :1])):
+        assert torch.equal(call(x.to("neuron"), last.to("neuron")).cpu(), call(x, last))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("shape", [(4,), (6, 4), (2, 4, 3)])
+def test_cross_entropy_leaves_ignored_labels_out(shape, reduction):
+    torch.manual_seed(0)
+    x, weight = torch.randn(shape), torch.rand(4)
+    target = torch.randint(0, 4, shape[:1] + shape[2:] if len(shape) > 1 else ())
+    ignored = int(target.flatten()[-1]) if target.dim() else 2**40  # more than 32 bits hold
+    for w in (None, weight):
+        want = F.cross_entropy(x, target, w, reduction=reduction, ignore_index=ignored)
+        on = [t if t is None else t.to("neuron") for t in (x, target, w)]
+        torch.testing.assert_close(F.cross_entropy(*on, reduction=reduction, ignore_index=ignored).cpu(), want)

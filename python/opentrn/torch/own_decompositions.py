@@ -36,6 +36,31 @@ def _angle(x):
     return torch.where(x.isnan(), x, torch.where(x < 0, torch.pi, 0.0).to(x.dtype))
 
 
+def _nll_loss(x, target, weight, reduction, ignore_index):
+    """With labels of 32 bits and a count of floats: torch's own counts in 64, each a pass by itself."""
+    dim = min(x.dim() - 1, 1)
+    if abs(ignore_index) < 2**31 and x.shape[dim] < 2**31:
+        target = target.to(torch.int32)
+    counts = target != ignore_index
+    place = torch.where(counts, target, 0).unsqueeze(dim)
+    if weight is not None:
+        shape = [1] * x.dim()
+        shape[dim] = weight.shape[0]
+        weight = weight.reshape(shape).expand_as(x)
+        x = x * weight
+    loss = torch.where(counts, -torch.gather(x, dim, place).squeeze(dim), 0)
+    if reduction == 0 and x.dim() > 1:
+        return loss, x.new_zeros(())
+    wide = torch.float32 if counts.numel() < 2**24 else torch.float64
+    if weight is None:
+        total = counts.to(wide).sum().to(x.dtype)
+    else:
+        total = torch.where(counts, torch.gather(weight, dim, place).squeeze(dim), 0).sum()
+    if reduction == 0:
+        return loss, total
+    return (loss.sum() if reduction == 2 else loss.sum() / total), total
+
+
 # --- distances between all pairs of rows ----------------------------------------------------------
 
 
@@ -526,6 +551,8 @@ OWN = {
     aten.frexp.Tensor: _frexp,
     aten._trilinear.default: _trilinear,
     aten.dist.default: _dist,
+    aten.nll_loss_forward.default: _nll_loss,
+    aten.nll_loss2d_forward.default: _nll_loss,
     aten.polar.default: _polar,
     aten.angle.default: _angle,
     aten._cdist_forward.default: _cdist,

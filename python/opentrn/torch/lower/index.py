@@ -17,7 +17,8 @@ def _kind(shape):
 
 
 def _wrapped(b, index, size, kind):
-    """Indices of that type, negative ones counted from the end."""
+    """Indices of that type, negative ones counted from the end: index, index_put, index_fill and take have them. To all other
+    operators they are out of range."""
     index = b.cast(index, kind)
     negative = b.compare("lt", index, b.constant(0, kind))
     return b.select(negative, b.add(index, b.constant(size, kind)), index)
@@ -39,7 +40,7 @@ def index_select(b, out, x, dim, index):
     if x.rank == 0:
         return x
     dim = dim_of(dim, x.rank)
-    index = b.reshape(_wrapped(b, index, x.shape[dim], _kind(x.shape)), [index.numel, 1])
+    index = b.reshape(b.cast(index, _kind(x.shape)), [index.numel, 1])
     sizes = [1 if i == dim else d for i, d in enumerate(x.shape)]
     kept = [i for i in range(x.rank) if i != dim]
     return b.gather(x, index, sizes, kept, [dim], [dim])
@@ -47,7 +48,7 @@ def index_select(b, out, x, dim, index):
 
 @lowers("aten.embedding.default")
 def embedding(b, out, weight, indices, *_, **__):
-    index = b.reshape(_wrapped(b, indices, weight.shape[0], _kind(weight.shape)), [*indices.shape, 1])
+    index = b.reshape(b.cast(indices, _kind(weight.shape)), [*indices.shape, 1])
     return b.gather(weight, index, [1, weight.shape[1]], [indices.rank], [0], [0])
 
 
@@ -99,7 +100,7 @@ def _index_write(b, x, dim, index, source, body):
         x, source = b.reshape(x, [1]), b.reshape(source, [1])
         return b.reshape(_index_write(b, x, 0, index, source, body), [])
     dim = dim_of(dim, x.rank)
-    index = b.reshape(_wrapped(b, index, x.shape[dim], _kind(x.shape)), [index.numel, 1])
+    index = b.reshape(b.cast(index, _kind(x.shape)), [index.numel, 1])
     shape = [index.numel if i == dim else d for i, d in enumerate(x.shape)]
     source = (
         b.reshape(source, shape) if source.numel == math.prod(shape) else b.broadcast(source, shape)
@@ -122,7 +123,8 @@ def index_copy(b, out, x, dim, index, source):
 
 @lowers("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")
 def index_fill(b, out, x, dim, index, value):
-    return _index_write(b, x, dim, index, operand(b, value, x.dtype), _replace)
+    size = x.shape[dim_of(dim, x.rank)] if x.rank else 1
+    return _index_write(b, x, dim, _wrapped(b, index, size, _kind(x.shape)), operand(b, value, x.dtype), _replace)
 
 
 @lowers("aten.embedding_dense_backward.default")
@@ -152,7 +154,7 @@ def _along(b, x, dim, index):
     the same size go along, as in JAX: such a gather can be cut over devices; of others the element's own coordinate is written."""
     same = [i for i in range(x.rank) if i != dim and index.shape[i] == x.shape[i]]
     told, kind = [i for i in range(x.rank) if i not in same], _kind(x.shape)
-    columns = [_wrapped(b, index, x.shape[dim], kind) if i == dim else b.iota(index.shape, i, kind) for i in told]
+    columns = [b.cast(index, kind) if i == dim else b.iota(index.shape, i, kind) for i in told]
     return b.concatenate([b.reshape(c, (*index.shape, 1)) for c in columns], index.rank), told, same
 
 
