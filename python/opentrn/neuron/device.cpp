@@ -330,8 +330,13 @@ struct {
     size_t (*print)(const otrn_error *, char *, size_t);
 } library;
 
+struct KeyHash { // of a key wherever it lies
+    using is_transparent = void;
+    size_t operator()(std::string_view key) const { return std::hash<std::string_view>{}(key); }
+};
+
 std::shared_mutex lock;
-std::unordered_map<std::string, std::unique_ptr<Entry>> table;
+std::unordered_map<std::string, std::unique_ptr<Entry>, KeyHash, std::equal_to<>> table;
 std::unordered_map<const c10::FunctionSchema *, int> lifting; // operators whose numbers are arguments of the program
 thread_local Entry *made;                                      // by Python, for the key it was asked about
 bool look_first = false;                                       // Python sees each operator before it runs
@@ -340,20 +345,22 @@ thread_local bool looking = false;
 template <class T> using Few = c10::SmallVector<T, 6>; // most operators have no more of anything: nothing is allocated
 
 struct Call { // what an operator was called with
-    std::string key;
-    Few<Tensor> tensors;
+    c10::SmallVector<char, 512> bytes;
+    Few<const Tensor *> tensors; // on the stack
     Few<double> numbers;
     bool lift = false, strange = false;
 
-    template <class T> void put(T value) { key.append(reinterpret_cast<const char *>(&value), sizeof value); }
-    void put_all(at::IntArrayRef values) {
-        key.append(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(int64_t));
+    void put_bytes(const void *at, size_t n) {
+        bytes.append(static_cast<const char *>(at), static_cast<const char *>(at) + n);
     }
+    template <class T> void put(T value) { put_bytes(&value, sizeof value); }
+    void put_all(at::IntArrayRef values) { put_bytes(values.data(), values.size() * sizeof(int64_t)); }
+    std::string_view key() const { return {bytes.data(), bytes.size()}; }
 
     void add(const Tensor &t) {
         if (!t.defined()) return put('u');
         for (size_t i = 0; i < tensors.size(); i++)
-            if (tensors[i].is_same(t)) return put('='), put(i); // one tensor, one argument of the program
+            if (tensors[i]->is_same(t)) return put('='), put(i); // one tensor, one argument of the program
         bool number = t.unsafeGetTensorImpl()->is_wrapped_number();
         strange |= t.layout() != at::kStrided || t.is_conj() || t.is_neg();
         strange |= t.device().type() != kNeuron && t.dim() > 0;
@@ -365,7 +372,7 @@ struct Call { // what an operator was called with
             put_all(t.sizes());
             put_all(t.strides());
         }
-        tensors.push_back(t);
+        tensors.push_back(&t);
     }
 
     void add_number(double d) {
@@ -380,7 +387,7 @@ struct Call { // what an operator was called with
         if (v.isDouble()) return add_number(v.toDouble());
         if (v.isInt()) return put('i'), put(v.toInt());
         if (v.isBool()) return put('b'), put(v.toBool());
-        if (v.isString()) return put('s'), put(v.toStringRef().size()), void(key += v.toStringRef());
+        if (v.isString()) return put('s'), put(v.toStringRef().size()), put_bytes(v.toStringRef().data(), v.toStringRef().size());
         if (v.isDevice()) return put('D');
         if (v.isList()) {
             put('[');
@@ -395,12 +402,11 @@ struct Call { // what an operator was called with
         const c10::FunctionSchema &schema = op.schema();
         put(&schema);
         lift = lifting.count(&schema);
-        key.reserve(256);
         for (size_t i = stack.size() - schema.arguments().size(); i < stack.size(); i++) add(stack[i]);
     }
 };
 
-Entry *find(const std::string &key) {
+Entry *find(std::string_view key) {
     std::shared_lock<std::shared_mutex> held(lock);
     auto at = table.find(key);
     return at == table.end() ? nullptr : at->second.get();
@@ -430,7 +436,7 @@ Entry *ask(const c10::OperatorHandle &op, const Stack &stack, const Call &call) 
     std::unique_ptr<Entry> fresh(std::exchange(made, outer));
     TORCH_CHECK(fresh, "opentrn: nothing was prepared for ", op.schema().name());
     std::unique_lock<std::shared_mutex> held(lock);
-    return table.try_emplace(call.key, std::move(fresh)).first->second.get();
+    return table.try_emplace(std::string(call.key()), std::move(fresh)).first->second.get();
 }
 
 // --- the device road --------------------------------------------------------------------------------------------------
@@ -442,9 +448,9 @@ Tensor empty_like_out(const Out &out) {
 
 // Is another argument in the same memory? Then a result written over this one would be read by it.
 bool shared(const Call &call, int64_t number) {
-    const Tensor &own = call.tensors[number];
+    const Tensor &own = *call.tensors[number];
     for (size_t i = 0; i < call.tensors.size(); i++)
-        if (static_cast<int64_t>(i) != number && call.tensors[i].storage().is_alias_of(own.storage())) return true;
+        if (static_cast<int64_t>(i) != number && call.tensors[i]->storage().is_alias_of(own.storage())) return true;
     return false;
 }
 
@@ -457,54 +463,63 @@ void execute(Entry &entry, const Few<otrn_buffer> &ins, const Few<otrn_buffer> &
     TORCH_CHECK(false, text);
 }
 
-void push_returns(const Entry &entry, const Call &call, const Few<Tensor> &results, Stack *stack) {
+// In the place of the arguments.
+void push_returns(const Entry &entry, const Call &call, const Few<Tensor> &results, size_t first, Stack *stack) {
     auto value = [&](const std::pair<bool, int64_t> &pick) {
-        return pick.first ? call.tensors[pick.second] : pick.second < 0 ? Tensor() : results[pick.second];
+        return pick.first ? *call.tensors[pick.second] : pick.second < 0 ? Tensor() : results[pick.second];
     };
+    Few<IValue> given;
     for (const auto &[length, picks] : entry.returns) {
         if (length < 0) {
-            stack->emplace_back(value(picks[0]));
+            given.emplace_back(value(picks[0]));
             continue;
         }
         c10::List<Tensor> found;
         for (const auto &pick : picks) found.push_back(value(pick));
-        stack->emplace_back(std::move(found));
+        given.emplace_back(std::move(found));
     }
+    stack->resize(first);
+    for (IValue &v : given) stack->push_back(std::move(v));
 }
 
 void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack *stack) {
-    Few<Tensor> ready, results;
+    Few<const Tensor *> ready; // per In
+    Few<Tensor> results;
+    std::vector<Tensor> made_dense; // some of them; never moved
     Few<otrn_buffer> ins, outs;
     std::vector<std::pair<Tensor, Tensor>> late; // argument, value copied to it
     std::optional<at::Device> device;
-    for (const Tensor &t : call.tensors)
-        if (on_neuron(t)) { device = t.device(); break; }
+    for (const Tensor *t : call.tensors)
+        if (on_neuron(*t)) { device = t->device(); break; }
     OnDevice here(device);
     for (const Size &size : entry.resized) {
-        const Tensor &t = call.tensors[size.number].resize_(size.sizes);
+        const Tensor &t = call.tensors[size.number]->resize_(size.sizes);
         t.unsafeGetTensorImpl()->set_sizes_and_strides(size.sizes, size.strides);
     }
     for (const In &in : entry.ins) {
         if (in.is_scalar) {
             ins.push_back({&call.numbers[in.number], sizeof(double)});
-            ready.emplace_back();
+            ready.push_back(nullptr);
             continue;
         }
-        Tensor t = call.tensors[in.number];
-        if (!in.dense) t = host_alias(t).contiguous();
+        const Tensor *t = call.tensors[in.number];
+        if (!in.dense) {
+            made_dense.reserve(entry.ins.size());
+            t = &made_dense.emplace_back(host_alias(*t).contiguous());
+        }
         ready.push_back(t);
-        ins.push_back({const_cast<void *>(t.const_data_ptr()), t.nbytes()});
+        ins.push_back({const_cast<void *>(t->const_data_ptr()), t->nbytes()});
     }
     for (const Out &out : entry.outs) {
         if (out.alias < 0) {
             results.push_back(empty_like_out(out));
-            if (out.copy_to >= 0) late.emplace_back(call.tensors[out.copy_to], results.back());
+            if (out.copy_to >= 0) late.emplace_back(*call.tensors[out.copy_to], results.back());
         } else {
             int64_t number = entry.ins[out.alias].number;
-            Tensor t = ready[out.alias];
+            Tensor t = *ready[out.alias];
             if (shared(call, number)) {
                 t = host_alias(t).clone();
-                late.emplace_back(call.tensors[number], t);
+                late.emplace_back(*call.tensors[number], t);
             }
             ins[out.alias].data = t.data_ptr();
             results.push_back(t);
@@ -513,8 +528,7 @@ void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack 
     }
     execute(entry, ins, outs);
     for (auto &[to, from] : late) host_alias(to).copy_(host_alias(from));
-    stack->erase(stack->end() - static_cast<int64_t>(op.schema().arguments().size()), stack->end());
-    push_returns(entry, call, results, stack);
+    push_returns(entry, call, results, stack->size() - op.schema().arguments().size(), stack);
 }
 
 bool gives_view(const c10::FunctionSchema &schema) {
@@ -525,8 +539,8 @@ bool gives_view(const c10::FunctionSchema &schema) {
 
 template <class Host> void run_or(const c10::OperatorHandle &op, Stack *stack, Host host) {
     Call call(op, *stack);
-    if (call.strange) call.key += '?'; // to the host, whatever the sizes
-    Entry *entry = find(call.key);
+    if (call.strange) call.put('?'); // to the host, whatever the sizes
+    Entry *entry = find(call.key());
     if (!entry) entry = ask(op, *stack, call);
     entry->runs.fetch_add(1, std::memory_order_relaxed);
     if (entry->exe)

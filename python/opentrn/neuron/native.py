@@ -17,7 +17,7 @@ import torch
 from opentrn import _library
 
 SOURCE = pathlib.Path(__file__).with_name("device.cpp")
-_FLAGS = ["-O1", "-std=c++20", "-fPIC", "-shared", "-w"]
+_FLAGS = ["-O2", "-std=c++20", "-fPIC", "-shared", "-w"]
 
 
 def _compiler():
