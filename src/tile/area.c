@@ -42,10 +42,32 @@ void area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *n
     area_ways(a, r, 1, 0);
 }
 
+void area_banks_named(Area *a, Ring *r, uint32_t first, uint32_t n, uint32_t each, Haz *haz, const char *name) {
+    assert(a->count < AREA_RINGS);
+    assert(first + n * each <= (uint32_t)PSUM_BANKS);
+    *r = (Ring){.name = name, .slot = ARENA_NEWN(a->e->c->scratch, uint64_t, n + 1), .bytes = each * PSUM_BANK_BYTES, .n = n, .ways = 1, .haz = haz};
+    for (uint32_t i = 0; i < n; i++)
+        r->slot[i] = addr_psum(0, (first + i * each) * PSUM_BANK_BYTES);
+    if (!haz)
+        r->haz = ARENA_NEWN(a->e->c->scratch, Haz, n);
+    a->rings[a->count++] = r;
+}
+
+static void share_banks(const Area *a, const Ring *r, uint32_t slot, bool out) {
+    for (uint32_t i = 0; i < r->bytes / PSUM_BANK_BYTES; i++) {
+        Haz *bank = &a->e->bank_haz[addr_poff(r->slot[slot]) / PSUM_BANK_BYTES + i], *own = &r->haz[slot];
+        emit_merge(a->e, out ? bank : own, out ? own : bank);
+    }
+}
+
 // What others still do with the slots comes in, or goes out again.
 static void share(const Area *a, bool out) {
     for (int k = 0; k < a->count; k++) {
         const Ring *r = a->rings[k];
+        for (uint32_t i = 0; i < r->n && addr_space(r->slot[i]) == SPACE_PSUM; i++)
+            share_banks(a, r, i, out);
+        if (r->n && addr_space(r->slot[0]) == SPACE_PSUM)
+            continue;
         for (uint32_t i = 0; i < r->n; i++)
             for (uint32_t way = 0; way < r->ways && r->bytes; way++)
                 emit_area(a->e, &r->haz[i * r->ways + way], addr_poff(r->slot[i]) + way * r->way_bytes,
@@ -61,7 +83,7 @@ static void print_places(const Area *a, Buf *out) {
             continue;
         buf_printf(out, "  ring %s %u x %u bytes:", name ? name + 1 : r->name + 1, r->n, r->bytes);
         for (uint32_t i = 0; i < r->n; i++)
-            buf_printf(out, " sbuf[%u]", addr_poff(r->slot[i]));
+            buf_printf(out, " %s[%u]", addr_space(r->slot[i]) == SPACE_PSUM ? "psum" : "sbuf", addr_poff(r->slot[i]));
         buf_printf(out, "\n");
     }
 }

@@ -39,6 +39,9 @@ Area area_make(Emit *e, uint32_t at, uint32_t end);
 // Slots at the beginning of what is left, which has the room. The ring stays where it is until the area is closed.
 #define area_ring(a, r, n, bytes) area_ring_named(a, r, n, bytes, #r)
 void area_ring_named(Area *a, Ring *r, uint32_t n, uint32_t bytes, const char *name);
+// Banks of PSUM from `first` on, n times `each` of them that are filled together: a hazard stands for those; haz: n of the caller's, or NULL.
+#define area_banks(a, r, first, n, each, haz) area_banks_named(a, r, first, n, each, haz, #r)
+void area_banks_named(Area *a, Ring *r, uint32_t first, uint32_t n, uint32_t each, Haz *haz, const char *name);
 void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes); // of one made just now
 void area_open(Area *a);
 void area_close(Area *a);

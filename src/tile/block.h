@@ -45,8 +45,8 @@ typedef struct BlockDot {
     uint32_t out;      // which of the step's results
     Side lies;         // … and how that lies
     uint32_t scale;    // rows of the result are divided by this number per row: a node, plus one; 0: they are not
-    Ring outs, sums, holds; // while it is emitted
-    Haz bank_haz[2], *held_haz;
+    Ring psum, outs, sums, holds; // while it is emitted
+    Haz *held_haz;
 } BlockDot;
 
 struct Block {

@@ -151,7 +151,7 @@ void block_make(BlockOp *o, uint32_t operand) {
         if (d->index != operand)
             continue;
         emit_loc(o->e, d->op);
-        Mem bank = {addr_psum(0, d->bank * PSUM_BANK_BYTES + copy * o->r->pro_bytes), &input_node(o, d->index)->haz[copy]};
+        Mem bank = ring_at(&d->psum, copy);
         for (int64_t c = 0; c < t->n; c += PSUM_BANK_COLS)
             for (int64_t k = 0; k < d->lhs.at.k_size; k += PARTITIONS) {
                 int64_t rows = min64(PARTITIONS, d->lhs.at.k_size - k);
@@ -174,14 +174,9 @@ static Mem value_at(BlockOp *o, const Tile *t, uint32_t index) {
     return at;
 }
 
-static uint32_t out_copy(const BlockOp *o, const Tile *t) {
-    return (o->b->by_columns ? o->behind : (uint32_t)(t->batch * block_tiles(o->b->m)) + t->index) % o->b->out_copies;
-}
-
-// PSUM where the products behind add up over columns, and over rows.
-static Mem out_bank(const BlockOp *o, const Tile *t, BlockDot *d) {
-    uint32_t copy = d->over_rows ? 0 : out_copy(o, t);
-    return (Mem){addr_psum(0, (d->bank + copy) * PSUM_BANK_BYTES), &d->bank_haz[copy]};
+// PSUM where a product behind adds up over columns.
+static Mem out_bank(const BlockOp *o, const Tile *t, const BlockDot *d) {
+    return ring_at(&d->psum, (o->b->by_columns ? o->behind : (uint32_t)(t->batch * block_tiles(o->b->m)) + t->index) % d->psum.n);
 }
 
 static Mem turned_at(const BlockOp *o, uint32_t slot) {
@@ -267,8 +262,8 @@ static uint32_t first_tile(const Block *b, int64_t k) {
 }
 
 // Where rows f… of a result with the columns last gather.
-static Mem turned_bank(const Block *b, BlockDot *d, int64_t f) {
-    return (Mem){addr_psum(0, (d->bank + (uint32_t)(f / PARTITIONS * ceil_div(b->width, PSUM_BANK_COLS))) * PSUM_BANK_BYTES), &d->bank_haz[0]};
+static Mem turned_bank(const Block *b, const BlockDot *d, int64_t f) {
+    return mem_off(ring_at(&d->psum, 0), f / PARTITIONS * ceil_div(b->width, PSUM_BANK_COLS) * PSUM_BANK_BYTES);
 }
 
 static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
@@ -281,7 +276,7 @@ static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
                      VIEW(mem_off(value, c * size), d->dtype, {t->m}, {min64(PSUM_BANK_COLS, t->cols - c), 1}), mem_off(turned_bank(b, d, f), c * 4), t->row > 0);
     for (int64_t k = 0; k < block_tiles(t->n) && !d->turned; k++)
         multiply(o, VIEW(mem_off(value, k * PARTITIONS * size), d->dtype, {t->m}, {min64(PARTITIONS, t->n - k * PARTITIONS), 1}),
-                 panel_view(o, &d->rhs, t, at, t->m, 0, d->d), mem_off(out_bank(o, t, d), k / each * PSUM_BANK_BYTES + k % each * d->d * 4),
+                 panel_view(o, &d->rhs, t, at, t->m, 0, d->d), mem_off(ring_at(&d->psum, 0), k / each * PSUM_BANK_BYTES + k % each * d->d * 4),
                  t->index > first_tile(b, t->c0 / PARTITIONS + k));
 }
 
@@ -293,14 +288,14 @@ typedef struct SumRun {
 
 #define SUM_RUNS 16
 
-static uint32_t sum_runs(const Block *b, BlockDot *d, int64_t cols, SumRun *out) {
+static uint32_t sum_runs(const Block *b, const BlockDot *d, int64_t cols, SumRun *out) {
     uint32_t n = 0;
     int64_t wide = d->d, each = PSUM_BANK_COLS / wide, tiles = block_tiles(cols);
     for (int64_t f = 0; f < wide && d->turned; f += PARTITIONS)
         out[n++] = (SumRun){VIEW(turned_bank(b, d, f), DT_F32, {min64(PARTITIONS, wide - f)}, {cols, 1}), f / PARTITIONS * b->width};
     for (int64_t k = 0; k < tiles && !d->turned; k += each) {
         int64_t count = min64(each, tiles - k), full = min64(count, cols / PARTITIONS - k);
-        Mem bank = {addr_psum(0, (d->bank + (uint32_t)(k / each)) * PSUM_BANK_BYTES), &d->bank_haz[0]};
+        Mem bank = mem_off(ring_at(&d->psum, 0), k / each * PSUM_BANK_BYTES);
         if (full)
             out[n++] = (SumRun){VIEW(bank, DT_F32, {PARTITIONS}, {full * wide, 1}), k * wide};
         if (full < count)
@@ -412,13 +407,16 @@ static void take_rings(BlockOp *o) {
     *a = area_make(o->e, 0, b->rows_at);
     area_ring(a, &b->stages, b->stage_bytes ? 2 : 0, b->stage_bytes);
     for (uint32_t i = 0; i < b->npro; i++) {
-        area_ring(a, &b->pro[i].lhs.copies, b->panel_copies, b->pro[i].lhs.bytes);
-        area_ring(a, &b->pro[i].rhs.copies, b->panel_copies, b->pro[i].rhs.bytes);
+        BlockDot *d = &b->pro[i];
+        area_ring(a, &d->lhs.copies, b->panel_copies, d->lhs.bytes);
+        area_ring(a, &d->rhs.copies, b->panel_copies, d->rhs.bytes);
+        area_banks(a, &d->psum, d->bank, b->pro_copies, d->banks, input_node(o, d->index)->haz); // the program reads it there
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         BlockDot *d = &b->epi[i];
         area_ring(a, &d->rhs.copies, b->panel_copies, d->rhs.bytes);
         area_ring(a, &d->outs, 2, d->out_bytes);
+        area_banks(a, &d->psum, d->bank, d->over_rows ? 1 : b->out_copies, d->banks, NULL);
         area_ring(a, &d->sums, d->sum_bytes > 0, d->sum_bytes);
         if (d->sum_bytes) // turned ones are not told apart by address
             area_ways(a, &d->sums, block_tiles(b->part), d->turned ? 0 : (uint32_t)d->d * 4);
@@ -426,26 +424,7 @@ static void take_rings(BlockOp *o) {
         d->held_haz = ARENA_NEWN(o->e->c->scratch, Haz, (size_t)ceil_div(b->n, b->width));
     }
     area_ring(a, &b->turned, b->turn_slots * b->turn_copies, b->turn_bytes);
-    b->turns = ring_of_banks(o->e, b->turn_bank, b->turn_banks);
-    b->turns.haz = ARENA_NEWN(o->e->c->scratch, Haz, b->turn_banks);
-}
-
-// Banks that a product fills together have one hazard; what other steps still do with them comes in, and goes out again.
-static void banks(BlockOp *o, Haz *haz, uint32_t first, uint32_t n, bool out) {
-    for (uint32_t i = first; i < first + n; i++)
-        emit_merge(o->e, out ? &o->e->bank_haz[i] : haz, out ? haz : &o->e->bank_haz[i]);
-}
-
-static void share_banks(BlockOp *o, bool out) {
-    Block *b = o->b;
-    for (uint32_t i = 0; i < b->npro; i++)
-        for (uint32_t k = 0; k < b->pro_copies; k++)
-            banks(o, &input_node(o, b->pro[i].index)->haz[k], b->pro[i].bank + k * b->pro[i].banks, b->pro[i].banks, out);
-    for (uint32_t i = 0; i < b->nepi; i++)
-        for (uint32_t k = 0; k < (b->epi[i].over_rows ? 1 : b->out_copies); k++)
-            banks(o, &b->epi[i].bank_haz[k], b->epi[i].bank + k * b->epi[i].banks, b->epi[i].banks, out);
-    for (uint32_t i = 0; i < b->turn_banks; i++)
-        banks(o, &b->turns.haz[i], b->turn_bank + i, 1, out);
+    area_banks(a, &b->turns, b->turn_bank, b->turn_banks, 1, NULL);
 }
 
 static int64_t width_of(const Block *b, uint32_t index) { return b->masked.widths ? b->masked.widths[index] : b->n; }
@@ -599,7 +578,6 @@ void emit_block(Emit *e, const Step *s) {
     emit_join(e, LANE_ROWS);
     rows_open(o->r);
     take_rings(o);
-    share_banks(o, false);
     area_open(&o->area);
     int64_t lo, hi;
     emit_share(e, b->batches, 1, &lo, &hi);
@@ -614,6 +592,5 @@ void emit_block(Emit *e, const Step *s) {
         emit_rows_first(o, i, min64(i + each, (each < tiles ? (i / tiles + 1) : hi) * tiles));
     rows_close(o->r);
     area_close(&o->area);
-    share_banks(o, true);
     emit_join(e, LANE_ROWS);
 }
