@@ -112,12 +112,6 @@ static uint8_t load_index(Emit *e, const Step *s, uint32_t operand, int64_t last
     return reg;
 }
 
-static void copy_whole(Emit *e, uint64_t src, uint64_t dst, uint64_t bytes) {
-    int type = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
-    int64_t n = (int64_t)(bytes / dtype_bytes(type));
-    put_dma_by(e, ENG_SYNC, QUEUE_COPY, VIEW(mem_hbm(dst), type, {1}, {n, 1}), VIEW(mem_hbm(src), type, {1}, {n, 1}));
-}
-
 void emit_dynamic(Emit *e, const Step *s) {
     Dynamic d;
     const HloOp *op = hlo_at(e->l->h, s->op);
@@ -126,7 +120,7 @@ void emit_dynamic(Emit *e, const Step *s) {
     size_t size = dtype_bytes(d.dtype);
     uint64_t out = emit_addr(e, e->l->refs.at[s->outs]), first = emit_addr(e, ins[0]);
     if (d.update && first != out)
-        copy_whole(e, first, out, (uint64_t)hlo_value_type(e->l->h, op->results)->elems * size);
+        put_bytes(e, ENG_SYNC, QUEUE_COPY, out, first, (uint64_t)hlo_value_type(e->l->h, op->results)->elems * size);
     NestTerm term = {.on_dst = d.update};
     for (int i = 0; i < d.count; i++) {
         Form f = d.unknown[i].form;

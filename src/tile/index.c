@@ -176,13 +176,6 @@ static void scatter_part(Index *x, Mem set, uint32_t col, int64_t from, int64_t 
     }
 }
 
-// An operand that the result does not take over is copied first.
-static void copy_table(Emit *e, uint64_t from, uint64_t to, uint64_t bytes) {
-    int type = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
-    int64_t n = (int64_t)(bytes / dtype_bytes(type));
-    put_dma(e, QUEUE_ROWS_OUT, VIEW(mem_hbm(to), type, {1}, {n, 1}), VIEW(mem_hbm(from), type, {1}, {n, 1}));
-}
-
 void emit_index(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
@@ -198,8 +191,8 @@ void emit_index(Emit *e, const Step *s) {
     x->idx = emit_addr(e, ins[1]);
     x->rows = gather ? out : emit_addr(e, ins[2]);
     x->table = gather ? emit_addr(e, ins[0]) : out;
-    if (!gather && emit_addr(e, ins[0]) != out)
-        copy_table(e, emit_addr(e, ins[0]), out, (uint64_t)(x->r.table * x->r.cols) * dtype_bytes(x->r.dtype));
+    if (!gather && emit_addr(e, ins[0]) != out) // an operand that the result does not take over
+        put_bytes(e, ENG_GPSIMD, QUEUE_ROWS_OUT, out, emit_addr(e, ins[0]), (uint64_t)(x->r.table * x->r.cols) * dtype_bytes(x->r.dtype));
     Area area = area_make(e, ROWS_AREA_BEGIN, ROWS_AREA_BEGIN + ROWS_AREA_BYTES);
     area_ring(&area, &x->indices, INDEX_SETS, SBUF_PIECE);
     area_ring(&area, &x->slots, ROW_SLOTS, ROW_COLS * 4);

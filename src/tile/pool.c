@@ -11,6 +11,7 @@
 #include "hlo/pool.h"
 #include "tile/area.h"
 #include "tile/put.h"
+#include "tile/rows.h"
 
 #define SLOT_BYTES 16384u // of a tile of x, and of the accumulator
 #define SLOTS 4
@@ -160,9 +161,8 @@ static void combine(Pool *p, const Tile *t, Mem slot, Mem acc, const int64_t *ta
         put_copy(p->e, ENG_SCALAR, to, x);
         return;
     }
-    int op = p->f.code == HLO_ADD ? ALU_ADD : p->f.code == HLO_MAXIMUM ? ALU_MAX : ALU_MIN;
     assert(count <= ALONG_MAX);
-    put_inst(p->e, isa_tensor_tensor(ENG_VECTOR, to, to, op, x), &to, &x, NULL);
+    put_inst(p->e, isa_tensor_tensor(ENG_VECTOR, to, to, rows_alu(p->f.code), x), &to, &x, NULL);
 }
 
 static void store(Pool *p, const Tile *t, Mem acc, int64_t elems) {

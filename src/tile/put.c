@@ -39,6 +39,12 @@ void put_dma(Emit *e, int queue, View dst, View src) {
     put_dma_by(e, engine_of[queue], queue, dst, src);
 }
 
+void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint64_t bytes) {
+    int type = bytes % 4 == 0 ? DT_UI32 : DT_UI8;
+    int64_t n = (int64_t)(bytes / dtype_bytes(type));
+    put_dma_by(e, engine, queue, VIEW(mem_hbm(dst), type, {1}, {n, 1}), VIEW(mem_hbm(src), type, {1}, {n, 1}));
+}
+
 // Tiles [first, first + tiles) of `rows` rows: an axis of their own.
 static View tiles_of(View v, int64_t first, int64_t tiles, int64_t rows, int64_t pitch) {
     bool hbm = addr_space(v.mem.addr) == SPACE_HBM;

@@ -142,20 +142,8 @@ int rows_alu(uint16_t code) { return engines[code].alu; }
 int rows_function(uint16_t code) { return engines[code].act; }
 
 int rows_comparison(const RowOp *r, const Node *n) {
-    switch (hlo_int(hlo_at(r->e->l->h, n->op), AK_COMPARISON_DIRECTION, CMP_EQ)) {
-    case CMP_EQ:
-        return ALU_EQ;
-    case CMP_NE:
-        return ALU_NE;
-    case CMP_LT:
-        return ALU_LT;
-    case CMP_LE:
-        return ALU_LE;
-    case CMP_GT:
-        return ALU_GT;
-    default:
-        return ALU_GE;
-    }
+    static const uint8_t alu[] = {[CMP_EQ] = ALU_EQ, [CMP_NE] = ALU_NE, [CMP_LT] = ALU_LT, [CMP_LE] = ALU_LE, [CMP_GT] = ALU_GT, [CMP_GE] = ALU_GE};
+    return alu[hlo_int(hlo_at(r->e->l->h, n->op), AK_COMPARISON_DIRECTION, CMP_EQ)];
 }
 
 static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
@@ -474,7 +462,7 @@ static void put_op(RowOp *r, uint32_t i) {
         rows_emit_int(r, i);
         return;
     }
-    Arg dst = rows_result(r, i), x, number;
+    Arg dst = rows_result(r, i), x;
     for (uint32_t k = 0; k < n->nsrc && rows_alu(n->code) != ALU_BYPASS; k++)
         if (rows_node(r, n->src[k])->kind == NODE_OP && rows_node(r, n->src[k])->folded) {
             put_chain(r, i, n->src[k], &dst);
@@ -486,13 +474,11 @@ static void put_op(RowOp *r, uint32_t i) {
         return;
     case HLO_NEGATE:
         x = rows_arg(r, n->src[0], n->full);
-        number = (Arg){.kind = ARG_NUMBER, .value = -1};
-        put_binary(r, &dst, ALU_MUL, &x, &number, n->full);
+        put_binary(r, &dst, ALU_MUL, &x, &(Arg){.kind = ARG_NUMBER, .value = -1}, n->full);
         return;
     case HLO_NOT:
         x = rows_arg(r, n->src[0], n->full);
-        number = (Arg){.kind = ARG_NUMBER, .value = 0};
-        put_binary(r, &dst, ALU_EQ, &x, &number, n->full);
+        put_binary(r, &dst, ALU_EQ, &x, &(Arg){.kind = ARG_NUMBER, .value = 0}, n->full);
         return;
     case HLO_CHLO_SQUARE:
         x = rows_arg(r, n->src[0], n->full);

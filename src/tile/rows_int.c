@@ -22,29 +22,9 @@ static bool joins_parts(const RowOp *r, const Node *n) {
            rows_node(r, x->src[1])->number + rows_node(r, y->src[1])->number >= 32;
 }
 
-static int alu_of(const Node *n) {
-    switch (n->code) {
-    case HLO_ADD:
-        return ALU_ADD;
-    case HLO_SUBTRACT:
-        return ALU_SUB;
-    case HLO_MULTIPLY:
-        return ALU_MUL;
-    case HLO_AND:
-        return ALU_AND;
-    case HLO_OR:
-        return ALU_OR;
-    case HLO_XOR:
-    case HLO_NOT:
-        return ALU_XOR;
-    case HLO_SHIFT_LEFT:
-        return ALU_SHL;
-    case HLO_SHIFT_RIGHT_LOGICAL:
-        return ALU_SHR;
-    default:
-        return ALU_BYPASS;
-    }
-}
+static const uint8_t on_bits[HLO_OPCODE_COUNT] = { // ALU_BYPASS: none
+    [HLO_ADD] = ALU_ADD, [HLO_SUBTRACT] = ALU_SUB, [HLO_MULTIPLY] = ALU_MUL, [HLO_AND] = ALU_AND, [HLO_OR] = ALU_OR, [HLO_XOR] = ALU_XOR,
+    [HLO_NOT] = ALU_XOR, [HLO_SHIFT_LEFT] = ALU_SHL, [HLO_SHIFT_RIGHT_LOGICAL] = ALU_SHR};
 
 // x op a number, or one a row or for all: which operand x is; -1: it is none.
 static int tensor_side(const RowOp *r, const Node *n) {
@@ -73,7 +53,7 @@ static bool is_less(const RowOp *r, int engine, int than) { return r->busy[engin
 // Words put together of parts that share no bit may be added, and x << k is x * 2^k; the scalar engine sees the upper half of a word as
 // a number of 16 bits, which fp32 scales exactly, and rounds what is left of the point away: x >> k for k from 16 on.
 static Way way_of(const RowOp *r, const Node *n) {
-    Way w = {adds(n->code) ? ENG_GPSIMD : ENG_VECTOR, (uint8_t)alu_of(n), 0};
+    Way w = {adds(n->code) ? ENG_GPSIMD : ENG_VECTOR, on_bits[n->code], 0};
     bool shift = n->code == HLO_SHIFT_LEFT || n->code == HLO_SHIFT_RIGHT_LOGICAL;
     bool gpsimd = !r->e->chip->vector_gpsimd_port && is_less(r, ENG_GPSIMD, ENG_VECTOR), full = n->full && n->kind == NODE_OP;
     if (shift)
@@ -125,7 +105,7 @@ static void put_bits(RowOp *r, const Node *n, const Arg *dst, const Arg *x) {
 static void put_both(RowOp *r, const Node *n, const Node *inner, int side, const Arg *dst) {
     int deeper = tensor_side(r, inner);
     IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, adds(n->code) ? ENG_GPSIMD : ENG_VECTOR, dst, true);
-    in.op0 = (uint8_t)alu_of(inner), in.op1 = (uint8_t)alu_of(n);
+    in.op0 = on_bits[inner->code], in.op1 = on_bits[n->code];
     Arg x = rows_arg(r, inner->src[deeper], true), a = rows_arg(r, inner->src[!deeper], true), b = rows_arg(r, n->src[!side], true);
     rows_src(r, &in, &x, true);
     in.a = scalar_of(r, &in, &a), in.b = scalar_of(r, &in, &b);

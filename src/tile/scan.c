@@ -8,6 +8,7 @@
 #include "pass/rows.h"
 #include "tile/area.h"
 #include "tile/put.h"
+#include "tile/rows.h"
 
 #define WIDTH_MAX 8192 // three rows of fp32 in a partition's area
 #define SLOTS 3
@@ -84,17 +85,13 @@ bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why) {
     return scan_read(h, op, &s, why);
 }
 
-static int alu_of(uint16_t code) {
-    return code == HLO_ADD ? ALU_ADD : code == HLO_MULTIPLY ? ALU_MUL : code == HLO_MAXIMUM ? ALU_MAX : ALU_MIN;
-}
-
 static void put_tile(Emit *e, const Scan *s, uint64_t x, uint64_t y, int64_t row, int64_t rows, Mem place) {
     int64_t size = (int64_t)dtype_bytes(s->dtype), at = row * s->cols * size, step = s->back ? -1 : 1;
     View tile = VIEW(place, s->dtype, {rows}, {s->cols, 1});
     View run = VIEW(mem_off(place, s->back ? (s->cols - 1) * size : 0), s->dtype, {rows}, {s->cols, step});
     put_dma(e, QUEUE_ROWS_IN, tile, VIEW(mem_hbm(x + (uint64_t)at), s->dtype, {rows, s->cols}, {s->cols, 1}));
     IsaInst in = isa_elementwise(ISA_SCALAR_CUM, ENG_VECTOR, run, run, NULL);
-    in.op0 = ALU_MUL, in.a = scalar_f32(1), in.op1 = (uint8_t)alu_of(s->code), in.rcmd = RCMD_RESET_REDUCE;
+    in.op0 = ALU_MUL, in.a = scalar_f32(1), in.op1 = (uint8_t)rows_alu(s->code), in.rcmd = RCMD_RESET_REDUCE;
     put_inst(e, in, &run, &run, NULL);
     put_dma(e, QUEUE_ROWS_OUT, VIEW(mem_hbm(y + (uint64_t)at), s->dtype, {rows, s->cols}, {s->cols, 1}), tile);
 }
