@@ -44,9 +44,7 @@ static bool batch_init(const Hlo *h, const HloOp *op, Batch *b) {
     b->dtype = hlo_value_type(h, op->results)->dtype;
     b->elem = dtype_bytes(b->stype), b->out_elem = dtype_bytes(b->dtype);
     b->m = b->lhs.free_size, b->n = b->rhs.free_size, b->k = b->lhs.k_size;
-    b->batches = 1;
-    for (uint32_t i = 0; i < b->lhs.nbatch; i++)
-        b->batches *= b->lhs.batch_dims[i];
+    b->batches = side_batches(&b->lhs);
     int64_t room = (int64_t)(SIDE_BYTES / b->elem) / (b->m > b->n ? b->m : b->n);
     b->together = PSUM_BANK_COLS / b->n < room ? PSUM_BANK_COLS / b->n : room;
     b->together = b->together < b->batches ? b->together : b->batches;

@@ -21,13 +21,6 @@ static uint32_t align64(uint64_t v) { return (uint32_t)((v + 63) & ~(uint64_t)63
 
 // --- products before ---------------------------------------------------------------------------------
 
-static int64_t batches_of(const Side *s) {
-    int64_t n = 1;
-    for (uint32_t i = 0; i < s->nbatch; i++)
-        n *= s->batch_dims[i];
-    return n;
-}
-
 static bool strides_fit(const Side *s) {
     return s->k_stride * PARTITIONS <= INT32_MAX && s->free_stride <= INT32_MAX;
 }
@@ -53,7 +46,7 @@ static void try_before(Lower *l, Block *b, const HloOp *rows, uint32_t i) {
     d.dtype = d.lhs.dtype = d.rhs.dtype = hlo_value_type(h, hlo_operand(h, dot, 0))->dtype;
     side_init(&d.lhs.at, h, dot, false);
     side_init(&d.rhs.at, h, dot, true);
-    int64_t m = d.lhs.at.free_size, batches = batches_of(&d.lhs.at);
+    int64_t m = d.lhs.at.free_size, batches = side_batches(&d.lhs.at);
     bool fits = d.lhs.at.k_size <= 2 * PARTITIONS && d.rhs.at.free_size == b->n && batches * m * b->n == hlo_value_type(h, v)->elems &&
                 (!b->m || (b->m == m && b->batches == batches)) && strides_fit(&d.lhs.at) && strides_fit(&d.rhs.at);
     if (!fits)
@@ -92,7 +85,7 @@ static bool behind(const Lower *l, Block *b, ValueId v, OpId id, BlockDot *out) 
     out->d = out->rhs.at.free_size;
     out->over_rows = own.k_size == m && own.k_stride == n && own.free_size == n && own.free_stride == 1;
     bool columns = own.k_size == n && own.k_stride == 1 && own.free_size == m && own.free_stride == n;
-    return (out->over_rows || columns) && batches_of(&own) == b->batches && batches_in_order(&own, m * n) &&
+    return (out->over_rows || columns) && side_batches(&own) == b->batches && batches_in_order(&own, m * n) &&
            out->d <= (second ? 2 * PARTITIONS : PSUM_BANK_COLS) && strides_fit(&out->rhs.at);
 }
 

@@ -20,7 +20,7 @@
 #include "base/num.h"
 #include "hlo/conv.h"
 #include "tile/area.h"
-#include "tile/put.h"
+#include "tile/nest.h"
 
 #define SPACE 3
 #define AREA_BYTES ROWS_AREA_BEGIN // what products use otherwise
@@ -90,9 +90,8 @@ static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static bool has_engine_type(const HloType *t) { return t->dtype == DT_F32 || t->dtype == DT_BF16 || t->dtype == DT_F16; }
 
 static Tensor tensor_of(const HloType *t, int b, int c, const int *space, int ns) {
-    int64_t strides[OTRN_MAX_RANK], s = 1;
-    for (int i = t->rank; i-- > 0; s *= t->dims[i])
-        strides[i] = s;
+    int64_t strides[OTRN_MAX_RANK];
+    nest_strides(t, strides);
     Tensor v = {.b = strides[b], .c = strides[c], .dtype = t->dtype};
     for (int i = 0; i < ns; i++)
         v.s[i] = strides[space[i]];
@@ -214,10 +213,11 @@ static bool place_slots(Depth *d, int64_t chunk, int64_t along) {
 
 static bool lies_turned(const Depth *d, const Tensor *t) { return t->c == 1 && d->channels > 1; }
 
-// Places of the result have one stride, as storing through the array needs it.
-static bool is_uniform(const Depth *d, const Tensor *t, bool taps) {
+enum { PLACES, TAPS, ELEMS };
+// Row after row has one stride, as going through the array needs it.
+static bool is_even(const Depth *d, const Tensor *t, int of) {
     for (int k = 1; k < d->ns; k++)
-        if (t->s[k - 1] != t->s[k] * (taps ? d->axis[k].ns : d->axis[k].nl))
+        if (t->s[k - 1] != t->s[k] * (of == PLACES ? d->axis[k].nl : of == TAPS ? d->axis[k].ns : d->axis[k].nx))
             return false;
     return true;
 }
@@ -241,7 +241,7 @@ static double cycles_of(const Depth *d, int64_t along) {
 static bool cut(Depth *d) {
     int64_t places = d->axis[0].nl * d->rest_l, chunk = d->axis[0].nl;
     d->wide = ceil_div(d->channels, ceil_div(d->channels, PARTITIONS));
-    d->turns_sums = d->by_kernel && d->taps <= PARTITIONS && is_uniform(d, &d->s, true);
+    d->turns_sums = d->by_kernel && d->taps <= PARTITIONS && is_even(d, &d->s, TAPS);
     d->across = !d->by_kernel || d->turns_sums ? min64(d->batch, PARTITIONS / d->wide) : 1;
     bool one_stride = d->l.b == places * d->l.s[d->ns - 1] || d->by_kernel || !lies_turned(d, &d->l);
     int64_t along = one_stride ? min64(ceil_div(d->batch, d->across), max64(1, ALONG_MAX / places)) : 1;
@@ -265,7 +265,7 @@ static bool depth_init(const Hlo *h, const HloOp *op, Depth *d) {
     int64_t places = d->axis[0].nl * d->rest_l;
     double work = (double)places * (double)d->taps * (double)d->batch * (double)d->channels;
     bool x_fits = lies_turned(d, &d->x) || rows_are_dense(d, &d->x, true);
-    bool l_fits = lies_turned(d, &d->l) ? d->by_kernel || is_uniform(d, &d->l, false) : rows_are_dense(d, &d->l, false);
+    bool l_fits = lies_turned(d, &d->l) ? d->by_kernel || is_even(d, &d->l, PLACES) : rows_are_dense(d, &d->l, false);
     bool turned = lies_turned(d, &d->x) || lies_turned(d, &d->l);
     return x_fits && l_fits && work >= WORK_MIN && !(turned && d->channels < 8) && cut(d);
 }
@@ -277,21 +277,13 @@ bool depth_is_vector(const Hlo *h, const HloOp *op) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-// Places have one stride, row after row.
-static bool is_even(const Depth *d, const Tensor *t, bool x) {
-    for (int k = 1; k < d->ns; k++)
-        if (t->s[k - 1] != t->s[k] * (x ? d->axis[k].nx : d->axis[k].nl))
-            return false;
-    return true;
-}
-
 bool depth_suits(const Emit *e, const Step *s) {
     Depth d;
     const ChipFile *c = e->chip;
     if (!depth_init(e->l->h, hlo_at(e->l->h, s->op), &d))
         return false;
     bool turned = lies_turned(&d, &d.x) || (d.by_kernel && lies_turned(&d, &d.l));
-    bool even = is_even(&d, &d.x, true) && (!d.by_kernel || is_even(&d, &d.l, false));
+    bool even = is_even(&d, &d.x, ELEMS) && (!d.by_kernel || is_even(&d, &d.l, PLACES));
     if (turned && !(c->dma_transpose > 0) && (!even || d.channels < CHANNELS_MIN)) // by the array, places in a row
         return false;
     double vector = 0, scalar = 0, macs = 0;
@@ -355,23 +347,12 @@ static void each_tile(Depth *d, OnTile *on) {
 }
 
 // Between a box of HBM elements, the channels of a run on partitions, and SBUF, where it lies dense.
-typedef struct Lines { // axes of a box, the slowest first
-    int64_t n[SPACE + 1], step[SPACE + 1];
-    int count;
-} Lines;
-
-static void transfer(Depth *d, const Tensor *v, Run r, int64_t off, const Lines *box, Mem at, bool loads) {
-    View hbm = VIEW(mem_hbm(v->addr + (uint64_t)(off * (int64_t)dtype_bytes(v->dtype))), v->dtype, {r.n, v->c}, {1}, {1}, {1});
-    View sbuf = VIEW(mem_part(at, r.lane), loads ? v->dtype : DT_F32, {r.n}, {1}, {1}, {1});
+static void transfer(Depth *d, const Tensor *v, Run r, int64_t off, const ViewAxis *box, int rank, Mem at, bool loads) {
+    View hbm = VIEW(mem_hbm(v->addr + (uint64_t)(off * (int64_t)dtype_bytes(v->dtype))), v->dtype, {r.n, v->c});
+    View sbuf = VIEW(mem_part(at, r.lane), loads ? v->dtype : DT_F32, {r.n});
     int64_t flat = 1;
-    for (int i = box->count, k = 4; i-- > 0; flat *= box->n[i]) {
-        if (box->n[i] > 1 && k < 4 && hbm.at[k].stride * hbm.at[k].n == box->step[i]) { // goes on where the axis inside it ends
-            hbm.at[k].n = sbuf.at[k].n = hbm.at[k].n * box->n[i];
-        } else if (box->n[i] > 1 || i == box->count - 1) {
-            assert(k > 1);
-            hbm.at[--k] = (ViewAxis){box->n[i], box->step[i]}, sbuf.at[k] = (ViewAxis){box->n[i], flat};
-        }
-    }
+    for (int i = rank; i-- > 0; flat *= box[i].n)
+        put_axis(&hbm, &sbuf, box[i].n, box[i].stride, flat);
     put_dma(d->e, loads ? QUEUE_IN : QUEUE_OUT, loads ? sbuf : hbm, loads ? hbm : sbuf);
 }
 
@@ -385,34 +366,29 @@ static int join(const Tensor *v, const Tile *t, int i, Run *r) {
 }
 
 static void move_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, Mem at, bool loads) {
-    Lines box = {.count = d->ns, .n = {rows}, .step = {v->s[0]}};
+    bool together = d->ns < SPACE; // all images along a partition in one transfer
+    ViewAxis box[SPACE + 1] = {{t->along, v->b}, {rows, v->s[0]}};
     int64_t size = rows;
     for (int k = 1; k < d->ns; k++) {
-        box.n[k] = x ? d->axis[k].nx : d->axis[k].nl, box.step[k] = v->s[k];
-        size *= box.n[k];
-    }
-    int64_t apart = t->along; // images that need transfers of their own
-    if (apart > 1 && d->ns < SPACE) {
-        memmove(box.n + 1, box.n, sizeof box.n - sizeof *box.n), memmove(box.step + 1, box.step, sizeof box.step - sizeof *box.step);
-        box.n[0] = apart, box.step[0] = v->b, box.count++;
-        apart = 1;
+        box[1 + k] = (ViewAxis){x ? d->axis[k].nx : d->axis[k].nl, v->s[k]};
+        size *= box[1 + k].n;
     }
     Run r;
     for (int i = 0; i < t->count;) {
         i = join(v, t, i, &r);
-        for (int64_t image = 0; image < apart; image++) {
+        for (int64_t image = 0; image < (together ? 1 : t->along); image++) {
             Mem to = mem_off(at, image * size * (loads ? (int64_t)dtype_bytes(v->dtype) : 4));
-            transfer(d, v, r, v->base + (r.b + image) * v->b + r.c * v->c + row * v->s[0], &box, to, loads);
+            transfer(d, v, r, v->base + (r.b + image) * v->b + r.c * v->c + row * v->s[0], box + !together, d->ns + together, to, loads);
         }
     }
 }
 
 static void move_taps(Depth *d, const Tile *t, Mem at, bool loads) {
-    Lines box = {.count = d->ns};
+    ViewAxis box[SPACE];
     for (int k = 0; k < d->ns; k++)
-        box.n[k] = d->axis[k].ns, box.step[k] = d->s.s[k];
+        box[k] = (ViewAxis){d->axis[k].ns, d->s.s[k]};
     for (int i = 0; i < t->count; i++)
-        transfer(d, &d->s, t->runs[i], d->s.base + t->runs[i].c * d->s.c, &box, at, loads);
+        transfer(d, &d->s, t->runs[i], d->s.base + t->runs[i].c * d->s.c, box, d->ns, at, loads);
 }
 
 // --- instructions ----------------------------------------------------------------------------------------

@@ -289,13 +289,6 @@ static void multiply_step(Dot *d, const DotStep *s) {
 
 // --- steps -------------------------------------------------------------------------------------------
 
-static int64_t batches(const Dot *d) {
-    int64_t n = 1;
-    for (uint32_t i = 0; i < d->lhs.at.nbatch; i++)
-        n *= d->lhs.at.batch_dims[i];
-    return n;
-}
-
 static int64_t rows_end_of(const Dot *d, int64_t batch) { return min64(d->m, d->rows_hi - batch * d->m); }
 
 static void step_sizes(const Dot *d, DotStep *s) {
@@ -306,7 +299,7 @@ static void step_sizes(const Dot *d, DotStep *s) {
 
 // The first step of the first batch from `batch` on that this core has rows of.
 static bool step_first(const Dot *d, DotStep *s, int64_t batch) {
-    for (; batch < batches(d) && d->n_lo < d->n_end; batch++)
+    for (; batch < side_batches(&d->lhs.at) && d->n_lo < d->n_end; batch++)
         if (rows_begin_of(d, batch) < rows_end_of(d, batch)) {
             *s = (DotStep){.batch = batch, .m0 = rows_begin_of(d, batch), .n0 = d->n_lo};
             step_sizes(d, s);
@@ -465,7 +458,7 @@ static double uneven(int64_t n, int64_t unit, int64_t least) {
 // A shared product is cut by rows, as those of all batches lie below each other; by columns when it is low, or when three tiles of rows,
 // say, would be shared unevenly.
 static void share(Dot *d) {
-    d->rows_lo = d->n_lo = 0, d->rows_hi = batches(d) * d->m, d->n_end = d->n;
+    d->rows_lo = d->n_lo = 0, d->rows_hi = side_batches(&d->lhs.at) * d->m, d->n_end = d->n;
     if (d->rows_hi > TILE_M && uneven(d->rows_hi, TILE_M, TILE_M) <= uneven(d->n, TILE_M, 1) + ROWS_FIRST)
         emit_share(d->e, d->rows_hi, TILE_M, &d->rows_lo, &d->rows_hi);
     else
@@ -483,7 +476,7 @@ uint64_t dot_keeps(Emit *e, OpId id, const Epilogue *p) {
     d->rows = p ? fit_rows(d, rows, p) : NULL;
     share(d);
     plan(d, true);
-    return d->cut.keeps ? (uint64_t)(batches(d) * (d->cut.by_columns ? d->m : d->n) * d->k) * d->elem : 0;
+    return d->cut.keeps ? (uint64_t)(side_batches(&d->lhs.at) * (d->cut.by_columns ? d->m : d->n) * d->k) * d->elem : 0;
 }
 
 static void check(const Dot *d) {

@@ -128,14 +128,11 @@ static Mem load(Pool *p, const Tile *t, int64_t shift) {
         run = run_from(p, t->p0 + at, &x, &y);
         run = run < t->parts - at ? run : t->parts - at;
         x += shift + t->c0 * p->axis[p->split].stride * p->axis[p->split].x;
-        View from = VIEW(mem_hbm(p->x + (uint64_t)(x * size)), p->dtype, {run, last ? last->stride * last->x : 0}, {1}, {1}, {1});
-        View to = VIEW(mem_part(slot, at), p->dtype, {run}, {1}, {1}, {1});
-        for (int i = p->rank, k = 4; i-- > p->split;) {
-            int64_t n = span(&p->axis[i], i == p->split ? t->chunk : p->axis[i].out), step = p->axis[i].x;
-            if (k < 4 && from.at[k].stride * from.at[k].n == step) // goes on where the axis inside it ends
-                from.at[k].n = to.at[k].n = from.at[k].n * n;
-            else
-                from.at[--k] = (ViewAxis){n, step}, to.at[k] = (ViewAxis){n, flat};
+        View from = VIEW(mem_hbm(p->x + (uint64_t)(x * size)), p->dtype, {run, last ? last->stride * last->x : 0});
+        View to = VIEW(mem_part(slot, at), p->dtype, {run});
+        for (int i = p->rank; i-- > p->split;) {
+            int64_t n = span(&p->axis[i], i == p->split ? t->chunk : p->axis[i].out);
+            put_axis(&from, &to, n, p->axis[i].x, flat);
             flat *= n;
         }
         put_dma(p->e, QUEUE_ROWS_IN, to, from);

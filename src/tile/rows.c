@@ -81,23 +81,6 @@ static uint8_t queue_for(RowOp *r, bool out) {
     return queues[out][r->transfers++ % (r->epi ? 4 : 2)];
 }
 
-// Rows of several tiles lie 128 rows apart in HBM.
-static void spread(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) {
-    uint32_t cols = r->w / r->tiles;
-    in->n[1] = r->tiles, in->n[2] = cols;
-    hbm[1] = (int32_t)(PARTITIONS * r->cols), sbuf[1] = (int32_t)cols;
-    hbm[2] = sbuf[2] = 1;
-}
-
-// Rows of several batches side by side in a partition.
-static void set_wedge(const RowOp *r, IsaInst *in, int32_t *hbm, int32_t *sbuf) {
-    uint32_t cols = r->w / r->wedge_parts;
-    hbm[0] = (int32_t)r->wedge->n;
-    in->n[1] = r->wedge_parts, in->n[2] = cols;
-    hbm[1] = (int32_t)(r->wedge->m * r->wedge->n), sbuf[1] = (int32_t)cols;
-    hbm[2] = sbuf[2] = 1;
-}
-
 // A tile's rows in HBM and in SBUF: runs of elements on each of `parts` partitions.
 typedef struct Rows {
     View hbm, sbuf;
@@ -125,25 +108,25 @@ static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_
     put_dma(r->e, queue, rows.sbuf, rows.hbm);
 }
 
-static void put_count(RowOp *r, uint64_t dst, int dtype, Haz *haz, int64_t from, int64_t stride) {
-    IsaInst in = {.op = ISA_IOTA, .engine = ENG_GPSIMD, .dst = dst, .dtype = (uint8_t)dtype, .imm = (int32_t)from};
-    in.n[0] = r->m, in.n[1] = r->w;
-    in.t[0] = (int32_t)stride, in.t[1] = in.d[1] = 1;
-    if (r->wedge)
-        set_wedge(r, &in, in.t, in.d);
-    rows_put(r, in, NULL, 0, haz);
+// An instruction that makes something of the number of each element, as they lie in HBM.
+static IsaInst numbered(RowOp *r, uint32_t i, int op, uint64_t dst, int64_t from, int64_t stride) {
+    Rows rows = rows_of(r, i, 0, 0, stride, r->m, r->w, 1);
+    IsaInst in = {.op = (uint8_t)op, .engine = ENG_GPSIMD, .dst = dst, .dtype = rows_node(r, i)->dtype, .imm = (int32_t)from};
+    for (int k = 0; k < rows.hbm.rank; k++)
+        in.n[k] = (uint32_t)rows.hbm.at[k].n, in.t[k] = (int32_t)rows.hbm.at[k].stride, in.d[k] = (int32_t)rows.sbuf.at[k].stride;
+    return in;
 }
 
 // The numbers of the elements, instead of loading them.
 static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
     int dtype = rows_node(r, i)->dtype;
     if (r->columns_at == r->count_at) {
-        put_count(r, rows_place(r, i), dtype, rows_haz(r, i), from, stride);
+        rows_put(r, numbered(r, i, ISA_IOTA, rows_place(r, i), from, stride), NULL, 0, rows_haz(r, i));
         return;
     }
     uint32_t parts = r->wedge ? r->wedge_parts : 1;
     if (r->count_of[0] != r->m || r->count_of[1] != r->w || r->count_of[2] != parts)
-        put_count(r, addr_sbuf(0, r->count_at), dtype, &r->count_haz, 0, stride);
+        rows_put(r, numbered(r, i, ISA_IOTA, addr_sbuf(0, r->count_at), 0, stride), NULL, 0, &r->count_haz);
     r->count_of[0] = r->m, r->count_of[1] = r->w, r->count_of[2] = parts;
     IsaInst in = {.op = ISA_ACTIVATE, .engine = ENG_SCALAR, .fn = ACT_IDENTITY, .dst = rows_place(r, i), .dtype = (uint8_t)dtype,
                   .src = addr_sbuf(0, r->count_at), .stype = (uint8_t)dtype, .b = scalar_f32((float)from)};
@@ -177,14 +160,8 @@ static uint8_t drawing_engine(const RowOp *r, IsaInst in) {
 static void make_draws(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
     Node *n = rows_node(r, i);
     const HloOp *draw = hlo_at(r->e->l->h, n->draw);
-    IsaInst in = {.op = ISA_RNG_AT, .dst = rows_place(r, i), .dtype = n->dtype, .src = addr_sbuf(0, n->state_at), .stype = DT_UI32,
-                  .imm = (int32_t)from};
-    in.n[0] = r->m, in.n[1] = r->w;
-    in.t[0] = (int32_t)stride, in.t[1] = in.d[1] = 1;
-    if (r->tiles > 1)
-        spread(r, &in, in.t, in.d);
-    if (r->wedge)
-        set_wedge(r, &in, in.t, in.d);
+    IsaInst in = numbered(r, i, ISA_RNG_AT, rows_place(r, i), from, stride);
+    in.src = addr_sbuf(0, n->state_at), in.stype = DT_UI32;
     if (n->dtype == DT_I1) {
         in.op0 = hlo_int(draw, AK_COMPARISON_DIRECTION, CMP_LT) == CMP_LT ? ALU_LT : ALU_GE;
         in.value = (int32_t)hlo_int(draw, AK_BOUND, 0);

@@ -184,7 +184,7 @@ typedef struct Arg { // an operand as the instruction sees it
 int rows_comparison(const RowOp *r, const Node *n); // the ALU operation
 Arg rows_arg(RowOp *r, uint32_t node, bool full);
 Arg rows_result(RowOp *r, uint32_t node);
-IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, bool full);
+IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, const Arg *src, bool full); // src: NULL, set later
 void rows_src(RowOp *r, IsaInst *in, const Arg *a, bool full);
 void rows_src1(RowOp *r, IsaInst *in, const Arg *a, bool full);
 void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write);

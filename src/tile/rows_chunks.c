@@ -15,15 +15,8 @@ static RowForm *form_of(const RowOp *r, uint32_t pass, bool masked) { return &r-
 
 // --- scales behind the product -----------------------------------------------------------------------
 
-static bool is_const(const RowOp *r, uint32_t i) {
-    const Node *n = rows_node(r, i);
-    return n->kind == NODE_CONST || (n->kind == NODE_WIDEN && rows_node(r, n->src[0])->kind == NODE_CONST);
-}
-
-static bool is_zero(const RowOp *r, uint32_t i) {
-    const Node *n = rows_node(r, i);
-    return is_const(r, i) && (n->kind == NODE_CONST ? n : rows_node(r, n->src[0]))->value == 0;
-}
+static bool is_const(const RowOp *r, uint32_t i) { return rows_node(r, rows_narrow(r, i))->kind == NODE_CONST; }
+static bool is_zero(const RowOp *r, uint32_t i) { return is_const(r, i) && rows_node(r, rows_narrow(r, i))->value == 0; }
 
 static bool is_number_per_row(const RowOp *r, uint32_t i) {
     const Node *n = rows_node(r, i);
@@ -127,7 +120,7 @@ static void multiply_by_inverses(RowOp *r) {
         Node *n = rows_node(r, i);
         if (n->kind != NODE_OP || n->code != HLO_DIVIDE || n->dtype != DT_F32 || !is_const(r, n->src[1]))
             continue;
-        Node *by = rows_node(r, n->src[1]), *c = by->kind == NODE_CONST ? by : rows_node(r, by->src[0]);
+        Node *by = rows_node(r, n->src[1]), *c = rows_node(r, rows_narrow(r, n->src[1]));
         if (by->uses != 1 || c->uses != 1 || by->is_output || c->is_output || !isnormal(c->value) || !isnormal(1 / c->value))
             continue;
         n->code = HLO_MULTIPLY, c->value = 1 / c->value;
@@ -141,8 +134,7 @@ static void scale_extremes(RowOp *r) {
         if (!from || n->code == HLO_ADD || from->kind != NODE_OP || from->code != HLO_MULTIPLY || from->dtype != DT_F32 ||
             n->dtype != DT_F32 || !is_const(r, from->src[1]) || !rows_node(r, from->src[0])->full)
             continue;
-        const Node *by = rows_node(r, from->src[1]);
-        float c = (by->kind == NODE_CONST ? by : rows_node(r, by->src[0]))->value;
+        float c = rows_node(r, rows_narrow(r, from->src[1]))->value;
         if (!isnormal(c) || c < 0)
             continue;
         n->value = c;

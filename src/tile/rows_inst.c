@@ -68,18 +68,20 @@ static Arg reduced(RowOp *r, uint32_t i) {
     return a;
 }
 
-IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, bool full) {
-    IsaInst in = {.op = (uint8_t)op, .engine = (uint8_t)engine, .dst = dst->addr, .dtype = dst->dtype};
-    set_counts(r, &in, full);
-    set_strides(r, in.d, dst, full);
-    assert(in.n[0] <= PARTITIONS);
-    return in;
-}
-
 void rows_src(RowOp *r, IsaInst *in, const Arg *a, bool full) {
     in->src = a->addr;
     in->stype = a->dtype;
     set_strides(r, in->s, a, full);
+}
+
+IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, const Arg *src, bool full) {
+    IsaInst in = {.op = (uint8_t)op, .engine = (uint8_t)engine, .dst = dst->addr, .dtype = dst->dtype};
+    set_counts(r, &in, full);
+    set_strides(r, in.d, dst, full);
+    assert(in.n[0] <= PARTITIONS);
+    if (src)
+        rows_src(r, &in, src, full);
+    return in;
 }
 
 void rows_src1(RowOp *r, IsaInst *in, const Arg *a, bool full) {
@@ -108,6 +110,14 @@ void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
     price_alone(r->e->chip, NULL, &in, &price);
     r->busy[in.engine] += (double)price.busy * 1e-3;
     emit_inst(r->e, in, reads, n, &write, 1);
+}
+
+// One that gives the sum or the largest of a row as well.
+static void put_reducing(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write, int op, const Arg *to) {
+    const ChipFile *c = r->e->chip;
+    in.res = to->addr, in.rtype = to->dtype, in.rop = (uint8_t)op, in.rcmd = RCMD_RESET_REDUCE;
+    r->busy[in.engine] += engine_ns(r, in.engine, true) + 64 / (in.engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
+    emit_inst(r->e, in, reads, n, (Haz *[]){write, to->haz}, 2);
 }
 
 // For an instruction between these two: the vector engine is faster on 16-bit floats.
@@ -148,7 +158,7 @@ int rows_comparison(const RowOp *r, const Node *n) {
 
 static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
     if (src->kind == ARG_NUMBER) {
-        IsaInst in = rows_make(r, ISA_MEMSET, ENG_VECTOR, dst, full);
+        IsaInst in = rows_make(r, ISA_MEMSET, ENG_VECTOR, dst, NULL, full);
         uint32_t bits = 0;
         uint8_t one[16] = {0};
         if (dst->dtype == DT_I1)
@@ -160,8 +170,7 @@ static void put_copy(RowOp *r, const Arg *dst, const Arg *src, bool full) {
         rows_put(r, in, NULL, 0, dst->haz);
         return;
     }
-    IsaInst in = rows_make(r, ISA_COPY, lighter(r, full, dst, src), dst, full);
-    rows_src(r, &in, src, full);
+    IsaInst in = rows_make(r, ISA_COPY, lighter(r, full, dst, src), dst, src, full);
     rows_put(r, in, (Haz *[]){src->haz}, 1, dst->haz);
 }
 
@@ -177,17 +186,15 @@ static void put_tensor_scalar(RowOp *r, const Arg *dst, const Arg *x, int op, co
     uint32_t n = reads_of((const Arg *[]){x, a}, 2, reads);
     bool floats = dst->dtype != DT_I1 && x->dtype != DT_I1;
     if (floats && on_scalar(r, op, a, reverse) && lighter(r, full, dst, x) == ENG_SCALAR) {
-        IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, full);
+        IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, x, full);
         in.fn = ACT_IDENTITY;
-        rows_src(r, &in, x, full);
         Arg number = *a;
         number.value = op == ALU_SUB ? -a->value : a->value;
         *(op == ALU_MUL ? &in.a : &in.b) = scalar_operand(&in, &number);
         rows_put(r, in, reads, n, dst->haz);
         return;
     }
-    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
-    rows_src(r, &in, x, full);
+    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, x, full);
     in.op0 = (uint8_t)op;
     in.a = scalar_operand(&in, a);
     in.flags = reverse ? ISA_FLAG_REVERSE0 : 0;
@@ -208,9 +215,8 @@ static void put_binary(RowOp *r, const Arg *dst, int op, const Arg *x, const Arg
         put_tensor_scalar(r, dst, y, op, x, true, full);
         return;
     }
-    IsaInst in = rows_make(r, ISA_TENSOR_TENSOR, ENG_VECTOR, dst, full);
+    IsaInst in = rows_make(r, ISA_TENSOR_TENSOR, ENG_VECTOR, dst, x, full);
     in.op0 = (uint8_t)op;
-    rows_src(r, &in, x, full);
     rows_src1(r, &in, y, full);
     rows_put(r, in, (Haz *[]){x->haz, y->haz}, 2, dst->haz);
 }
@@ -245,8 +251,7 @@ static void put_inverse(RowOp *r, const Node *y, uint32_t from, const Arg *dst) 
         put_tensor_scalar(r, dst, &x, ALU_ADD, &b, false, true);
         x = *dst;
     }
-    IsaInst in = rows_make(r, wide ? ISA_ACTIVATE : ISA_RECIPROCAL, wide ? ENG_SCALAR : ENG_VECTOR, dst, true);
-    rows_src(r, &in, &x, true);
+    IsaInst in = rows_make(r, wide ? ISA_ACTIVATE : ISA_RECIPROCAL, wide ? ENG_SCALAR : ENG_VECTOR, dst, &x, true);
     if (wide)
         in.fn = ACT_RECIPROCAL;
     if (plus && wide)
@@ -264,7 +269,7 @@ static void put_folded_divide(RowOp *r, const Node *n, const Arg *dst) {
         return;
     }
     Arg x = rows_arg(r, left->src[0], true), a = scale_of(r, left);
-    IsaInst in = rows_make(r, ISA_SCALAR_TT, ENG_VECTOR, dst, true);
+    IsaInst in = rows_make(r, ISA_SCALAR_TT, ENG_VECTOR, dst, NULL, true);
     assert(x.kind == ARG_TENSOR && a.kind != ARG_TENSOR && x.addr != dst->addr);
     rows_src(r, &in, &x, true);
     rows_src1(r, &in, dst, true);
@@ -297,23 +302,20 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
         y = d;
     }
     if (full && r->w >= RECIPROCAL_COLS && dst->dtype == DT_F32 && dst->addr != x.addr) {
-        IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, full); // eight times as fast as the vector engine's
-        rows_src(r, &in, &y, full);
+        IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, &y, full); // eight times as fast as the vector engine's
         in.fn = ACT_RECIPROCAL;
         rows_put(r, in, (Haz *[]){y.haz}, 1, dst->haz);
         put_binary(r, dst, ALU_MUL, &x, dst, full);
         return;
     }
     if (x.kind == ARG_TENSOR) {
-        IsaInst in = rows_make(r, ISA_SCALAR_TT, ENG_VECTOR, dst, full);
-        rows_src(r, &in, &y, full);
+        IsaInst in = rows_make(r, ISA_SCALAR_TT, ENG_VECTOR, dst, &y, full);
         rows_src1(r, &in, &x, full);
         in.op0 = ALU_RECIP, in.op1 = ALU_MUL;
         rows_put(r, in, (Haz *[]){y.haz, x.haz}, 2, dst->haz);
         return;
     }
-    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, full);
-    rows_src(r, &in, &y, full);
+    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, &y, full);
     in.op0 = ALU_RECIP, in.op1 = ALU_MUL;
     in.b = scalar_operand(&in, &x);
     Haz *reads[2];
@@ -327,7 +329,7 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
 static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
     const Node *n = rows_node(r, i);
     uint32_t from = n->src[0];
-    IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, n->full);
+    IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, NULL, n->full);
     in.fn = (uint8_t)rows_function(n->code);
     Haz *reads[2];
     uint32_t nreads = 0;
@@ -365,9 +367,7 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
         return;
     }
     Arg sum = reduced(r, n->summed - 1);
-    in.res = sum.addr, in.rtype = sum.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
-    r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
-    emit_inst(r->e, in, reads, nreads, (Haz *[]){dst->haz, sum.haz}, 2);
+    put_reducing(r, in, reads, nreads, dst->haz, ALU_ADD, &sum);
 }
 
 // --- choices ---------------------------------------------------------------------------------------
@@ -377,22 +377,18 @@ static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, c
     bool reverse = a->kind != ARG_TENSOR;
     const Arg *x = reverse ? b : a, *other = reverse ? a : b;
     p->kind = ARG_TENSOR;
-    IsaInst in = rows_make(r, ISA_SELECT_REDUCE, ENG_VECTOR, dst, n->full);
-    rows_src(r, &in, x, n->full);
+    IsaInst in = rows_make(r, ISA_SELECT_REDUCE, ENG_VECTOR, dst, x, n->full);
     rows_src1(r, &in, p, n->full);
     in.a = scalar_operand(&in, other);
     in.flags = reverse ? ISA_FLAG_REVERSE0 : 0;
-    Haz *reads[3], *writes[2] = {dst->haz};
+    Haz *reads[3];
     uint32_t k = reads_of((const Arg *[]){x, p, other}, 3, reads);
     if (!n->summed) {
         rows_put(r, in, reads, k, dst->haz);
         return;
     }
     Arg most = reduced(r, n->summed - 1);
-    in.res = most.addr, in.rtype = most.dtype, in.rop = ALU_MAX, in.rcmd = RCMD_RESET_REDUCE;
-    writes[1] = most.haz;
-    r->busy[ENG_VECTOR] += engine_ns(r, ENG_VECTOR, true) + 64 / r->e->chip->vector_ghz;
-    emit_inst(r->e, in, reads, k, writes, 2);
+    put_reducing(r, in, reads, k, dst->haz, ALU_MAX, &most);
 }
 
 static void put_select(RowOp *r, const Node *n, const Arg *dst) {
@@ -410,7 +406,7 @@ static void put_select(RowOp *r, const Node *n, const Arg *dst) {
     }
     if (p.kind != ARG_TENSOR) // one predicate for all: as a tensor that repeats
         p.kind = ARG_TENSOR;
-    IsaInst in = rows_make(r, ISA_COPY_PRED, ENG_VECTOR, dst, n->full);
+    IsaInst in = rows_make(r, ISA_COPY_PRED, ENG_VECTOR, dst, NULL, n->full);
     rows_src1(r, &in, &p, n->full);
     Haz *reads[3] = {p.haz, dst->haz};
     uint32_t k = 2;
@@ -441,8 +437,7 @@ static void put_chain(RowOp *r, uint32_t i, uint32_t inner, const Arg *dst) {
     Arg other = rows_arg(r, n->src[inner_left ? 1 : 0], n->full);
     bool reverse0 = u.kind != ARG_TENSOR;
     const Arg *x = reverse0 ? &v : &u, *a = reverse0 ? &u : &v;
-    IsaInst in = rows_make(r, other.kind == ARG_TENSOR ? ISA_SCALAR_TT : ISA_TENSOR_SCALAR, ENG_VECTOR, dst, n->full);
-    rows_src(r, &in, x, n->full);
+    IsaInst in = rows_make(r, other.kind == ARG_TENSOR ? ISA_SCALAR_TT : ISA_TENSOR_SCALAR, ENG_VECTOR, dst, x, n->full);
     in.op0 = (uint8_t)rows_alu(first->code);
     in.op1 = (uint8_t)rows_alu(n->code);
     in.a = scalar_operand(&in, a);
@@ -491,8 +486,7 @@ static void put_op(RowOp *r, uint32_t i) {
             put_copy(r, &dst, &x, n->full);
             x = dst;
         }
-        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &dst, n->full);
-        rows_src(r, &in, &x, n->full);
+        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &dst, &x, n->full);
         in.op0 = ALU_ABS;
         if (n->code == HLO_IS_FINITE)
             in.op1 = ALU_LT, in.b = scalar_f32(INFINITY);
@@ -535,9 +529,7 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
         set_counts(r, &in, true);
         in.d[1] = 1;
         rows_src(r, &in, &x, true);
-        in.res = part.addr, in.rtype = part.dtype, in.rop = ALU_ADD, in.rcmd = RCMD_RESET_REDUCE;
-        r->busy[ENG_SCALAR] += engine_ns(r, ENG_SCALAR, true) + 64 / r->e->chip->scalar_ghz;
-        emit_inst(r->e, in, (Haz *[]){x.haz}, 1, (Haz *[]){&r->spare, part.haz}, 2);
+        put_reducing(r, in, (Haz *[]){x.haz}, 1, &r->spare, ALU_ADD, &part);
         done = true;
     }
     if (!done) {
@@ -548,8 +540,7 @@ static void put_reduce(RowOp *r, uint32_t i, bool first) {
         rows_put(r, in, (Haz *[]){x.haz}, 1, part.haz);
     }
     if (n->value) { // by the engine that has it: others would wait
-        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &part, false);
-        rows_src(r, &in, &part, false);
+        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &part, &part, false);
         in.op0 = ALU_MUL, in.a = scalar_f32(n->value);
         rows_put(r, in, (Haz *[]){part.haz}, 1, part.haz);
     }
@@ -578,18 +569,15 @@ void rows_emit_beside(RowOp *r, uint32_t i) {
     x.kind = ARG_TENSOR;
     if (n->wants_inverse) {
         Arg inverse = rows_beside(r, &x, 1);
-        IsaInst in = rows_make(r, ISA_RECIPROCAL, ENG_VECTOR, &inverse, false);
-        rows_src(r, &in, &x, false);
+        IsaInst in = rows_make(r, ISA_RECIPROCAL, ENG_VECTOR, &inverse, &x, false);
         in.n[1] = n->scalar ? 1 : in.n[1];
         rows_put(r, in, (Haz *[]){x.haz}, 1, x.haz);
     }
     if (n->wants_negative) {
-        Arg negative = rows_beside(r, &x, 2), number = {.kind = ARG_NUMBER, .value = -1};
-        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &negative, false);
-        rows_src(r, &in, &x, false);
+        Arg negative = rows_beside(r, &x, 2);
+        IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, &negative, &x, false);
         in.n[1] = n->scalar ? 1 : in.n[1];
-        in.op0 = ALU_MUL;
-        in.a = scalar_operand(&in, &number);
+        in.op0 = ALU_MUL, in.a = scalar_f32(-1);
         rows_put(r, in, (Haz *[]){x.haz}, 1, x.haz);
     }
 }

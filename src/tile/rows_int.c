@@ -94,7 +94,7 @@ static uint64_t scalar_of(const RowOp *r, IsaInst *in, const Arg *a) {
 
 // The bits of x, whatever their type is called.
 static void put_bits(RowOp *r, const Node *n, const Arg *dst, const Arg *x) {
-    IsaInst in = rows_make(r, ISA_COPY, ENG_VECTOR, dst, n->full);
+    IsaInst in = rows_make(r, ISA_COPY, ENG_VECTOR, dst, NULL, n->full);
     Arg same = *x;
     same.dtype = dst->dtype;
     rows_src(r, &in, &same, n->full);
@@ -104,7 +104,7 @@ static void put_bits(RowOp *r, const Node *n, const Arg *dst, const Arg *x) {
 // (x op0 a) op1 b
 static void put_both(RowOp *r, const Node *n, const Node *inner, int side, const Arg *dst) {
     int deeper = tensor_side(r, inner);
-    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, adds(n->code) ? ENG_GPSIMD : ENG_VECTOR, dst, true);
+    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, adds(n->code) ? ENG_GPSIMD : ENG_VECTOR, dst, NULL, true);
     in.op0 = on_bits[inner->code], in.op1 = on_bits[n->code];
     Arg x = rows_arg(r, inner->src[deeper], true), a = rows_arg(r, inner->src[!deeper], true), b = rows_arg(r, n->src[!side], true);
     rows_src(r, &in, &x, true);
@@ -120,7 +120,7 @@ static void put_both(RowOp *r, const Node *n, const Node *inner, int side, const
 
 // x >> k on the scalar engine: half of the last place kept, less half of what is rounded away, makes rounding to nearest cut.
 static void put_upper(RowOp *r, const Node *n, int32_t k, const Arg *dst, const Arg *x) {
-    IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, n->full);
+    IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, dst, NULL, n->full);
     float scale = 1.0f / (float)(1u << (k - 16));
     Arg upper = *x;
     upper.addr += 2;
@@ -190,8 +190,7 @@ static void set_parts(IsaInst *in, uint32_t n, int32_t d, int32_t s) {
 
 static void put_parts(RowOp *r, const Arg *dst, const Arg *x, int dtype, uint32_t to, uint32_t from, uint32_t n, int32_t s) {
     Arg d = part_of(dst, dtype, to), y = part_of(x, dtype, from);
-    IsaInst in = rows_make(r, ISA_COPY, ENG_SCALAR, &d, true);
-    rows_src(r, &in, &y, true);
+    IsaInst in = rows_make(r, ISA_COPY, ENG_SCALAR, &d, &y, true);
     if (n > 1)
         set_parts(&in, n, 1, s);
     rows_put(r, in, (Haz *[]){x->haz}, 1, dst->haz);
@@ -210,8 +209,7 @@ static void put_move(RowOp *r, const Turn *t, const Arg *dst, const Arg *x) {
 static void put_half(RowOp *r, const Turn *t, uint32_t shift) {
     bool stays = rows_node(r, shift)->slot == rows_node(r, t->join)->slot;
     Arg dst = rows_result(r, shift), x = rows_arg(r, t->x, true), half = part_of(&x, DT_UI16, stays == (t->by > 16));
-    IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, &dst, true);
-    rows_src(r, &in, &half, true);
+    IsaInst in = rows_make(r, ISA_ACTIVATE, ENG_SCALAR, &dst, &half, true);
     in.fn = ACT_IDENTITY;
     in.a = scalar_f32((float)(1u << (t->by & 15)));
     rows_put(r, in, (Haz *[]){x.haz}, 1, dst.haz);
@@ -222,8 +220,7 @@ static void put_join(RowOp *r, const Turn *t) {
     Arg dst = rows_result(r, t->join), other = rows_arg(r, first ? t->second : t->first, true);
     Arg d = part_of(&dst, DT_UI16, 0), y = part_of(&other, DT_UI16, 1);
     bool gpsimd = r->busy[ENG_GPSIMD] < r->busy[ENG_VECTOR];
-    IsaInst in = rows_make(r, ISA_TENSOR_TENSOR, gpsimd ? ENG_GPSIMD : ENG_VECTOR, &d, true);
-    rows_src(r, &in, &d, true);
+    IsaInst in = rows_make(r, ISA_TENSOR_TENSOR, gpsimd ? ENG_GPSIMD : ENG_VECTOR, &d, &d, true);
     rows_src1(r, &in, &y, true);
     in.op0 = gpsimd ? ALU_ADD : ALU_OR;
     set_parts(&in, 2, 1, 1);
@@ -257,8 +254,7 @@ static bool put_turn(RowOp *r, uint32_t i) {
 
 // Bits of a word that fp32 holds exactly, beside a number.
 static void put_compare(RowOp *r, const Node *n, const Arg *dst, const Arg *x) {
-    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, n->full);
-    rows_src(r, &in, x, n->full);
+    IsaInst in = rows_make(r, ISA_TENSOR_SCALAR, ENG_VECTOR, dst, x, n->full);
     in.op0 = (uint8_t)rows_comparison(r, n);
     in.a = scalar_f32((float)rows_node(r, n->src[1])->number);
     rows_put(r, in, (Haz *[]){x->haz}, 1, dst->haz);
@@ -292,7 +288,7 @@ void rows_emit_int(RowOp *r, uint32_t i) {
     Haz *reads[2];
     uint32_t nreads = 0;
     if (n->code == HLO_NOT) {
-        in = rows_make(r, ISA_TENSOR_SCALAR, way.engine, &dst, n->full);
+        in = rows_make(r, ISA_TENSOR_SCALAR, way.engine, &dst, NULL, n->full);
         in.a = scalar_i32(-1);
     } else {
         Arg y = rows_arg(r, n->src[1], n->full);
@@ -301,7 +297,7 @@ void rows_emit_int(RowOp *r, uint32_t i) {
         x = reverse ? y : x;
         if (one.haz)
             reads[nreads++] = one.haz;
-        in = rows_make(r, one.kind == ARG_TENSOR ? ISA_TENSOR_TENSOR : ISA_TENSOR_SCALAR, way.engine, &dst, n->full);
+        in = rows_make(r, one.kind == ARG_TENSOR ? ISA_TENSOR_TENSOR : ISA_TENSOR_SCALAR, way.engine, &dst, NULL, n->full);
         if (one.kind == ARG_TENSOR)
             rows_src1(r, &in, &one, n->full);
         else if (way.number)

@@ -5,14 +5,12 @@
 #include <assert.h>
 
 #include "hlo/dot.h"
+#include "tile/nest.h"
 
 void side_init(Side *s, const Hlo *h, const HloOp *op, bool rhs) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, rhs));
-    int64_t dims[OTRN_MAX_RANK], strides[OTRN_MAX_RANK], unit = 1;
-    for (int i = t->rank; i-- > 0;) {
-        strides[i] = unit;
-        unit *= t->dims[i];
-    }
+    int64_t dims[OTRN_MAX_RANK], strides[OTRN_MAX_RANK];
+    nest_strides(t, strides);
     uint32_t nf = dot_free_dims(t, op, rhs, dims), nc;
     const int64_t *c =
         hlo_ints(op, rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &nc);
@@ -61,6 +59,13 @@ bool side_of_result(Side *s, const Hlo *h, const HloOp *dot, OpId transpose) {
     int rows = (int)s->nbatch, cols = rows + (int)dot_free_dims(hlo_value_type(h, hlo_operand(h, dot, 0)), dot, false, dims);
     return join_dims(t, strides, rows, cols, &s->free_size, &s->free_stride) && join_dims(t, strides, cols, t->rank, &s->k_size, &s->k_stride) &&
            s->k_stride == 1;
+}
+
+int64_t side_batches(const Side *s) {
+    int64_t n = 1;
+    for (uint32_t i = 0; i < s->nbatch; i++)
+        n *= s->batch_dims[i];
+    return n;
 }
 
 int64_t side_batch_offset(const Side *s, int64_t batch) {

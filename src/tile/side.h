@@ -12,6 +12,7 @@ typedef struct Side {
 } Side;
 
 void side_init(Side *s, const Hlo *h, const HloOp *dot, bool rhs); // of a product as pass/dots.c leaves it
+int64_t side_batches(const Side *s);
 int64_t side_batch_offset(const Side *s, int64_t batch);           // elements
 // A product's result, rows free and columns (k) dense: as it is, or as its transpose lies; false: that takes columns apart.
 bool side_of_result(Side *s, const Hlo *h, const HloOp *dot, OpId transpose);
