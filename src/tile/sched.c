@@ -327,10 +327,17 @@ static void probe(Emit *e, Rec *r, const Reach *reach) {
     p->dma += isa_rows[r->in.op].cost == COST_DMA ? r->hbm : 0;
 }
 
+static Touch touch_of(const Range *r) {
+    const uint64_t mask = (UINT64_C(1) << PIECE_BITS) - 1;
+    bool exact = r->lo >> PIECE_BITS == r->first && r->hi > r->lo && (r->hi - 1) >> PIECE_BITS == r->last; // registers do not move it
+    return (Touch){r->seg, (uint32_t)r->first, (uint32_t)r->last, exact ? (uint32_t)(r->lo & mask) : 0,
+                   exact ? (uint32_t)((r->hi - 1) & mask) + 1 : UINT32_MAX, r->writes};
+}
+
 static void touches_set(Emit *e, Rec *r, const Range *ranges, uint32_t n) {
     Touch *to = n > 2 ? ARENA_NEWN(e->c->scratch, Touch, n) : r->few;
     for (uint32_t i = 0; i < n; i++)
-        to[i] = (Touch){ranges[i].seg, (uint32_t)ranges[i].first, (uint32_t)ranges[i].last, ranges[i].writes};
+        to[i] = touch_of(&ranges[i]);
     r->ntouches = n, r->more = n > 2 ? to : NULL;
 }
 

@@ -14,6 +14,7 @@
 
 typedef struct Touch { // pieces of HBM
     uint32_t seg, first, last;
+    uint32_t lo, hi; // bytes: where it begins in the first, and ends in the last
     bool writes;
 } Touch;
 

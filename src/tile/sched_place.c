@@ -47,8 +47,14 @@ typedef struct LaneQueue {
     uint32_t placed; // tasks that are over, and all before them
 } LaneQueue;
 
+typedef struct Piece { // of HBM
+    Counts now;
+    uint32_t before[HAZ_SEMS]; // writes before those of `now`
+    uint32_t lo, hi;           // the bytes of it that writes of `now` lie between; hi 0: there are none
+} Piece;
+
 typedef struct Segment { // of HBM, by pieces
-    Counts *at;
+    Piece *at;
     uint64_t n;
 } Segment;
 
@@ -98,11 +104,11 @@ Placer *placer_make(Emit *e, uint32_t nsegments) {
     return p;
 }
 
-static Counts *piece_at(Placer *p, uint32_t seg, uint64_t i) {
+static Piece *piece_at(Placer *p, uint32_t seg, uint64_t i) {
     Segment *s = &p->segments[seg];
     if (i >= s->n) {
         uint64_t n = i + 1 > 2 * s->n ? i + 1 : 2 * s->n;
-        Counts *at = ARENA_NEWN(&p->scratch, Counts, n);
+        Piece *at = ARENA_NEWN(&p->scratch, Piece, n);
         if (s->n)
             memcpy(at, s->at, s->n * sizeof *at);
         s->at = at, s->n = n;
@@ -167,11 +173,50 @@ static void note_read(Counts *h, uint32_t epoch, int own, uint32_t count) {
     h->r[own] = count;
 }
 
-// `whole`: nothing of what was known before matters any more.
-static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count, bool whole) {
-    if (whole || h->epoch != epoch)
-        counts_reset(h, epoch);
+static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count) { // nothing of what was known before matters any more
+    counts_reset(h, epoch);
     h->w[own] = count;
+}
+
+// --- pieces of HBM: writes that fill one side by side do not wait for each other, in whichever queues they are; each waits for those before the first
+// of them. The next that meets one of their bytes begins anew.
+
+static uint32_t touch_lo(const Touch *t, uint64_t piece) { return piece == t->first ? t->lo : 0; }
+static uint32_t touch_hi(const Touch *t, uint64_t piece) { return piece == t->last ? t->hi : UINT32_MAX; }
+
+static bool is_beside(const Piece *h, const Touch *t, uint64_t piece) { return touch_hi(t, piece) <= h->lo || touch_lo(t, piece) >= h->hi; }
+
+static void need_piece(uint32_t want[HAZ_SEMS], const Piece *h, uint32_t epoch, const Touch *t, uint64_t piece) {
+    if (h->now.epoch != epoch)
+        return;
+    bool beside = t->writes && is_beside(h, t, piece);
+    for (int s = 0; s < HAZ_SEMS; s++) {
+        uint32_t n = beside ? h->before[s] : h->now.w[s] > h->before[s] ? h->now.w[s] : h->before[s];
+        n = t->writes && h->now.r[s] > n ? h->now.r[s] : n;
+        want[s] = n > want[s] ? n : want[s];
+    }
+}
+
+static void note_piece(Piece *h, uint32_t epoch, int own, uint32_t count, const Touch *t, uint64_t piece) {
+    uint32_t lo = touch_lo(t, piece), hi = touch_hi(t, piece);
+    if (h->now.epoch != epoch) {
+        counts_reset(&h->now, epoch);
+        memset(h->before, 0, sizeof h->before);
+        h->lo = h->hi = 0;
+    }
+    if (!t->writes) {
+        h->now.r[own] = count;
+        return;
+    }
+    if (!is_beside(h, t, piece)) {
+        for (int s = 0; s < HAZ_SEMS; s++)
+            h->before[s] = h->now.w[s] > h->before[s] ? h->now.w[s] : h->before[s];
+        memset(h->now.w, 0, sizeof h->now.w);
+        h->hi = 0;
+    }
+    h->lo = h->hi && h->lo < lo ? h->lo : lo;
+    h->hi = h->hi > hi ? h->hi : hi;
+    h->now.w[own] = count;
 }
 
 static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS], uint32_t loc, uint32_t order) {
@@ -229,7 +274,7 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
         need(want, &r->writes[i]->counts, e->epoch, true);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = touches[i].first; k <= touches[i].last; k++)
-            need(want, piece_at(p, touches[i].seg, k), e->epoch, touches[i].writes);
+            need_piece(want, piece_at(p, touches[i].seg, k), e->epoch, &touches[i], k);
     need_meeting(e, r, n > 0, want);
     IsaInst in = r->in;
     add_waits(e, &in, want, r->loc, order);
@@ -240,15 +285,10 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
     for (uint32_t i = 0; i < r->nreads; i++)
         note_read(&r->reads[i]->counts, e->epoch, own, count);
     for (uint32_t i = 0; i < r->nwrites; i++)
-        note_write(&r->writes[i]->counts, e->epoch, own, count, true);
+        note_write(&r->writes[i]->counts, e->epoch, own, count);
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = touches[i].first; k <= touches[i].last; k++) {
-            Counts *h = piece_at(p, touches[i].seg, k);
-            if (touches[i].writes)
-                note_write(h, e->epoch, own, count, false);
-            else
-                note_read(h, e->epoch, own, count);
-        }
+        for (uint32_t k = touches[i].first; k <= touches[i].last; k++)
+            note_piece(piece_at(p, touches[i].seg, k), e->epoch, own, count, &touches[i], k);
 }
 
 // --- iterations ---------------------------------------------------------------------------------------
