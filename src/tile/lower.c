@@ -508,15 +508,19 @@ static void lower_epilogue(Lower *l, uint32_t number) {
 
 static void lower_alias(Lower *l, OpId id) {
     const HloOp *op = hlo_at(l->h, id);
+    Fence fence = {.step = l->steps.n};
     for (uint32_t i = 0; i < op->nresults; i++) {
         ValueId v = hlo_operand(l->h, op, i);
         BufId b = lower_operand(l, v);
+        VEC_PUSH(l->c->scratch, &fence.bufs, b);
         lower_release(l, v);
         if (l->bufs.at[b].uses == UINT32_MAX)
             l->buf_of[op->results + i] = b;
         else
             lower_bind(l, op->results + i, b);
     }
+    if (op->code == HLO_OPTIMIZATION_BARRIER && op->nresults > 1)
+        VEC_PUSH(l->c->scratch, &l->fences, fence);
 }
 
 // --- regions and the program ---------------------------------------------------------------------------

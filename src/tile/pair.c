@@ -18,6 +18,7 @@
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first;
 //   4. steps with effects (random streams, the host, collectives) stay in order, on core 0; large collectives are shared by rows
 //      (collect.c), and each core comes to its parts in that order.
+//   5. what reads a value behind a barrier of the program (optimization_barrier) comes behind all that goes through it.
 #include "tile/pair.h"
 
 #include <assert.h>
@@ -52,6 +53,7 @@ typedef struct Work { // a step
     uint8_t core;        // where it goes,
     uint32_t round;      // and when, from 1; 0: not yet
     uint32_t preds;      // its links, 0 = none
+    uint32_t fence;      // its list, 0 = none
     double wire, done;   // of a collective, ns: what it takes beside the engines; when it is through
 } Work;
 
@@ -67,6 +69,7 @@ typedef struct Plan {
     uint32_t *writer, *readers; // step + 1; links of those since
     uint32_t *foot;         // of the step that is looked at; of others: before its first
     Busy *busy;
+    uint32_t *fence_of;     // the fence it went through last, its list
     uint32_t *least, *most; // the rounds of the steps that use it
     // of the segment:
     uint32_t begin, n;
@@ -74,6 +77,8 @@ typedef struct Plan {
     VEC(Link) links;        // slot 0 unused
     uint32_t *next;         // the steps not yet placed, in order; n: end
     VEC(uint32_t) order;    // as placed
+    VEC(uint32_t) fences;   // slot 0 unused: links of steps that make what goes through one
+    uint32_t fence;         // of Lower's, the next
     double through;         // ns: when all collectives so far are
 } Plan;
 
@@ -81,6 +86,8 @@ static bool is_control(const Step *s) { return s->kind >= STEP_LOOP_BEGIN; }
 static bool step_is_collective(const Lower *l, const Step *s) { return s->op && hlo_row(hlo_at(l->h, s->op))->cls == HC_COLL; }
 
 // --- what depends on what --------------------------------------------------------------------------
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static void link_push(Plan *p, uint32_t *list, uint32_t step) {
     VEC_PUSH(p->a, &p->links, (Link){step, *list});
@@ -92,10 +99,26 @@ static bool has_effect(const Lower *l, const Step *s) {
     return op && s->kind == STEP_KERNEL && (op_has_effect(l->h, op) || op->code == HLO_PARTITION_ID || op->code == HLO_REPLICA_ID);
 }
 
+// Fences of the program before a step.
+static void pass_fences(Plan *p, uint32_t i) {
+    for (; p->fence < p->l->fences.n && p->l->fences.at[p->fence].step <= p->begin + i; p->fence++) {
+        const Fence *f = &p->l->fences.at[p->fence];
+        uint32_t makers = 0;
+        for (uint32_t k = 0; k < f->bufs.n; k++) {
+            BufId b = lower_memory(p->l, f->bufs.at[k]);
+            if (p->writer[b])
+                link_push(p, &makers, p->writer[b] - 1);
+            p->fence_of[b] = p->fences.n;
+        }
+        VEC_PUSH(p->a, &p->fences, makers);
+    }
+}
+
 static void depend(Plan *p) {
     uint32_t effect = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         const Step *s = &p->l->steps.at[p->begin + i];
+        pass_fences(p, i);
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
             BufId b = p->l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
             if (!b)
@@ -105,6 +128,7 @@ static void depend(Plan *p) {
                 link_push(p, &p->work[i].preds, p->writer[b] - 1);
             if (k < s->nins) {
                 link_push(p, &p->readers[b], i);
+                p->work[i].fence = larger(p->work[i].fence, p->fence_of[b]);
                 continue;
             }
             for (uint32_t r = p->readers[b]; r; r = p->links.at[r].next)
@@ -240,12 +264,22 @@ static void note(Plan *p, const Work *w, int part, int core, uint32_t round) {
     }
 }
 
+// What goes through the fence is made; who was found to be is forgotten.
+static bool is_open(const Plan *p, uint32_t fence) {
+    uint32_t *makers = &p->fences.at[fence];
+    while (*makers && p->work[p->links.at[*makers].step].round)
+        *makers = p->links.at[*makers].next;
+    return !*makers;
+}
+
 static double later(const double t[2]) { return t[0] > t[1] ? t[0] : t[1]; }
 
 // Who may do it now, rather the core with less to do; -1: nobody before the next meeting. Engines work in order: what reads a collective that is
 // under way is not put before older steps, which would wait with it.
 static int who_may(const Plan *p, uint32_t i, const double t[2], uint32_t round) {
     const Work *w = &p->work[i];
+    if (!is_open(p, w->fence))
+        return -1;
     int lighter = t[1] < t[0];
     for (uint32_t k = w->preds; k; k = p->links.at[k].next) {
         const Work *pred = &p->work[p->links.at[k].step];
@@ -344,12 +378,17 @@ static void forget(Plan *p) {
         for (uint32_t f = p->work[i].feet; f; f = p->out->foot.at[f].next)
             p->busy[p->out->foot.at[f].buf] = (Busy){0};
     }
+    for (uint32_t f = p->fence - (p->fences.n - 1); f < p->fence; f++)
+        for (uint32_t k = 0; k < p->l->fences.at[f].bufs.n; k++)
+            p->fence_of[lower_memory(p->l, p->l->fences.at[f].bufs.at[k])] = 0;
 }
 
 static bool segment(Plan *p, uint32_t begin, uint32_t n) {
     Pair *out = p->out;
     Lower *l = p->l;
     p->begin = begin, p->n = n, p->through = 0;
+    p->fences.n = 0;
+    VEC_PUSH(p->a, &p->fences, 0);
     p->work = ARENA_NEWN(p->a, Work, n + 1);
     p->next = ARENA_NEWN(p->a, uint32_t, n + 2);
     p->links.n = p->order.n = 0;
@@ -407,6 +446,7 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
     p.probe = emit_make(l, chip);
     p.begins = emit_bufs(l, false), p.ends = emit_bufs(l, true);
     p.writer = ARENA_NEWN(a, uint32_t, l->bufs.n), p.readers = ARENA_NEWN(a, uint32_t, l->bufs.n);
+    p.fence_of = ARENA_NEWN(a, uint32_t, l->bufs.n);
     p.foot = ARENA_NEWN(a, uint32_t, l->bufs.n), p.busy = ARENA_NEWN(a, Busy, l->bufs.n);
     p.least = ARENA_NEWN(a, uint32_t, l->bufs.n), p.most = ARENA_NEWN(a, uint32_t, l->bufs.n);
     for (uint32_t i = 0; i < l->steps.n;) {
@@ -459,8 +499,6 @@ static Piece *piece_at(Arena *a, Memory *m, uint64_t i) {
         m->at = ARENA_NEWN(a, Piece, m->n);
     return &m->at[i];
 }
-
-static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 typedef struct Follow { // a core's part of a step
     Lower *l;

@@ -114,6 +114,11 @@ typedef struct Switch {
     VEC(uint32_t) end_pcs;    // jumps to patch with the end
 } Switch;
 
+typedef struct Fence { // a barrier of the program before a step: who reads one of its buffers behind it comes behind all who made them
+    uint32_t step;
+    VEC(BufId) bufs;
+} Fence;
+
 typedef struct Lower {
     Compile *c;
     Hlo *h;
@@ -123,6 +128,7 @@ typedef struct Lower {
     VEC(TBuf) bufs;
     VEC(Loop) loops;       // slot 0 is "no loop"
     VEC(Switch) switches;
+    VEC(Fence) fences;     // in order
     uint32_t loop;         // innermost while lowering
     BufId *buf_of;         // per value
     uint32_t *uses;        // per value: reads in the whole program
