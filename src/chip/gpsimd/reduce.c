@@ -325,26 +325,89 @@ static void segment_slot(void *arg, size_t begin, size_t end) {
     }
 }
 
+// --- results that have nothing to do with each other ---------------------------------------------
+
+// One result as a reduction of its own.
+typedef struct RedPart {
+    Kern kern;
+    KProg body;
+    KStep step;
+    KTensor in[2];
+    uint8_t dtypes[3];
+    uint16_t out;
+} RedPart;
+
+// False: other operands have a part in it, or there are no loops for it.
+static bool red_part(const Kern *k, uint32_t i, RedPart *o, RedOp *op) {
+    const KProg *p = &k->regions[0];
+    uint32_t n = k->nout, at = 0;
+    while (at < p->nsteps && p->steps[at].dst != p->outs[i])
+        at++;
+    if (p->ncaptures || at == p->nsteps)
+        return false;
+    *o = (RedPart){.step = p->steps[at], .in = {k->in[i], k->in[n + i]}, .dtypes = {p->dtypes[i], p->dtypes[i], p->dtypes[i]}, .out = 2};
+    for (int s = 0; s < 2; s++) {
+        if (o->step.src[s] != i && o->step.src[s] != n + i)
+            return false;
+        o->step.src[s] = o->step.src[s] != i;
+    }
+    o->step.dst = 2;
+    o->body = (KProg){.nregs = 3, .ninputs = 2, .nsteps = 1, .nouts = 1, .dtypes = o->dtypes, .steps = &o->step, .outs = &o->out};
+    o->kern = (Kern){.op = k->op, .nattrs = k->nattrs, .attrs = k->attrs, .nin = 2, .nout = 1, .in = o->in, .out = &k->out[i],
+                     .nregions = 1, .regions = &o->body};
+    return red_is_fast(&o->kern, op);
+}
+
+static bool red_parts(const Kern *k) {
+    RedPart part;
+    RedOp op;
+    for (uint32_t i = 0; i < k->nout; i++)
+        if (!red_part(k, i, &part, &op))
+            return false;
+    return true;
+}
+
+static otrn_status red_part_run(const GpCall *c, const RedShape *s, uint32_t i) {
+    RedPart part;
+    RedOp op;
+    red_part(c->k, i, &part, &op);
+    void *in[] = {c->in[i], c->in[c->k->nout + i]};
+    void *out[] = {c->out[i]};
+    GpCall one = *c;
+    one.k = &part.kern, one.in = in, one.out = out;
+    return red_fast_run(&one, s, op);
+}
+
 // --- entry -------------------------------------------------------------------------------------
 
 size_t gp_reduce_scratch(const Kern *k, int threads) {
     RedShape s;
-    RedOp op;
     red_shape(k, &s);
-    if (red_is_fast(k, &op))
-        return red_fast_scratch(k, &s);
-    return prog_shared_bytes(&k->regions[0]) + (size_t)threads * lane_slot_bytes(k, RED_TILE);
+    if (!red_parts(k))
+        return prog_shared_bytes(&k->regions[0]) + (size_t)threads * lane_slot_bytes(k, RED_TILE);
+    size_t most = 0;
+    for (uint32_t i = 0; i < k->nout; i++) {
+        RedPart part;
+        RedOp op;
+        red_part(k, i, &part, &op);
+        size_t bytes = red_fast_scratch(&part.kern, &s);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 otrn_status gp_reduce_run(const GpCall *c) {
     const Kern *k = c->k;
     LaneRed j = {.c = c, .segments = 1};
-    RedOp op;
     red_shape(k, &j.s);
     if (!j.s.outs)
         return OTRN_OK;
-    if (red_is_fast(k, &op))
-        return red_fast_run(c, &j.s, op);
+    if (red_parts(k)) {
+        otrn_status status = OTRN_OK;
+        for (uint32_t i = 0; i < k->nout && !status; i++)
+            status = red_part_run(c, &j.s, i);
+        return status;
+    }
     j.slot0 = prog_resolve(&k->regions[0], gp_level(c->level), c->scratch);
     j.slot_bytes = lane_slot_bytes(k, RED_TILE);
     if (j.s.outs <= SEGMENT_MAX_OUTS && j.s.reds >= SEGMENT_MIN_REDS) {
