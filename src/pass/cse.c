@@ -88,12 +88,9 @@ static uint64_t op_hash(const Hlo *h, const HloOp *op) {
     return hash;
 }
 
-static bool op_equal(const Hlo *h, const HloOp *a, const HloOp *b) {
+bool cse_alike(const Hlo *h, const HloOp *a, const HloOp *b) {
     if (a->code != b->code || a->noperands != b->noperands || a->nresults != b->nresults)
         return false;
-    for (uint32_t i = 0; i < a->noperands; i++)
-        if (hlo_operand(h, a, i) != hlo_operand(h, b, i))
-            return false;
     for (uint32_t i = 0; i < a->nresults; i++)
         if (h->values.at[a->results + i].type != h->values.at[b->results + i].type)
             return false;
@@ -101,6 +98,10 @@ static bool op_equal(const Hlo *h, const HloOp *a, const HloOp *b) {
         if (!attr_equal(&a->attrs[i], &b->attrs[i]))
             return false;
     return !a->nregions || reduce_body(h, a) == reduce_body(h, b);
+}
+
+bool cse_equal(const Hlo *h, const HloOp *a, const HloOp *b) {
+    return cse_alike(h, a, b) && !memcmp(&h->operands.at[a->operands], &h->operands.at[b->operands], a->noperands * sizeof(ValueId));
 }
 
 // Regions are not compared; of a reduction by one operation that one tells all, where its operands may change places.
@@ -148,7 +149,7 @@ static void cse_region(Compile *c, Walk *w, RegionId r) {
             uint64_t hash = op_hash(h, op);
             uint32_t at = (uint32_t)hash & (seen.cap - 1);
             for (; seen.ids[at]; at = (at + 1) & (seen.cap - 1))
-                if (seen.hashes[at] == hash && op_equal(h, hlo_at(h, seen.ids[at]), op)) {
+                if (seen.hashes[at] == hash && cse_equal(h, hlo_at(h, seen.ids[at]), op)) {
                     same = seen.ids[at];
                     break;
                 }

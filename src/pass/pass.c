@@ -39,6 +39,7 @@ const PassRow pass_rows[] = {
     {"dce", pass_dce, "drop what nothing uses", false, NULL},
     {"sooner", pass_sooner, "let small sums over devices of what is known from the start meet before somebody waits for them", false, NULL},
     {"rows", pass_row_programs, "join elementwise work and reductions along rows into programs for the engines", false, NULL},
+    {"join", pass_row_join, "let row programs that read the same rows be one", false, NULL},
     {"early", pass_early, "let what products need beside rows be there when the rows are made", false, NULL},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false, NULL},
     {"guards", pass_guards, "let masks of a finite number be masks of -inf where the run finds that scores are far above it", false, NULL},

@@ -97,6 +97,9 @@ void pass_stacks(Compile *c);
 void pass_remat(Compile *c);
 void pass_branches(Compile *c);
 void pass_cse(Compile *c);
+// Operations without regions, or plain reductions, that give the same of the same operands; equal: they have those.
+bool cse_alike(const Hlo *h, const HloOp *a, const HloOp *b);
+bool cse_equal(const Hlo *h, const HloOp *a, const HloOp *b);
 void pass_assoc(Compile *c);
 void pass_turns(Compile *c);
 void pass_simplify(Compile *c);
@@ -105,6 +108,7 @@ void pass_dce(Compile *c);
 void pass_row_programs(Compile *c);
 void pass_row_integers(Compile *c);
 void pass_sooner(Compile *c);
+void pass_row_join(Compile *c);
 void pass_early(Compile *c);
 void early_views(Compile *c); // the same of reshapes alone
 void pass_scores(Compile *c);

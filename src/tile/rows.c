@@ -389,8 +389,12 @@ void rows_close(RowOp *r) {
 static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
     r->base = base, r->prow = prow, r->pcols = pcols;
     forget_choices(r);
-    if (!rows_fit(r))
-        hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
+    while (!rows_fit(r)) {
+        if (r->group == 1)
+            hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
+        r->group_most = r->group - 1; // fewer short rows side by side
+        forget_choices(r);
+    }
     rows_open(r);
     int64_t lo = 0, hi = r->prow;
     if (!r->flat) { // cut where other steps over these rows are

@@ -76,6 +76,7 @@ typedef struct RowOp {
     bool flat;                  // neither rows nor columns mean anything
     int64_t base;               // first element of the part being emitted
     int64_t prow, pcols, group; // partition rows, elements of each, rows in each
+    int64_t group_most;         // … at most; 0: any number
     uint32_t width;             // columns of a chunk, elements of a slot
     uint32_t levels;
     uint32_t nslots, slot_bytes, sets, set, column_set, column_bytes, slots_at;

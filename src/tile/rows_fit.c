@@ -126,7 +126,7 @@ static uint32_t slots_for(RowOp *r, bool whole) {
 // Rows in a partition: short rows side by side, as long as all partitions have work and the cut is even.
 static int64_t rows_together(const RowOp *r) {
     int64_t best = 1;
-    for (int64_t g = 2; g * r->cols <= GROUP_WIDTH && r->rows / g >= PARTITIONS; g++) {
+    for (int64_t g = 2; g * r->cols <= GROUP_WIDTH && r->rows / g >= PARTITIONS && (!r->group_most || g <= r->group_most); g++) {
         bool fits = r->rows % g == 0;
         for (uint32_t i = 0; i < r->nodes.n && fits; i++) {
             const Node *n = rows_node(r, i);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows_join.c — let two row programs that read the same rows be one.
+// needs: row programs
+// gives: a program takes in one that stands a few products further down, has a row as operand that it has too, and needs nothing made in
+//        between: those rows come from HBM once, and what only the two need of others (pass/scores.c) is made once
+// stale: nothing
+//
+//   gradients of a layer norm   gy x̂ ──► its scale's     ;   gy, x ──► x's: both read gy
+//
+// Programs that go on with a product's tiles stay with them (pass/epilogue.c), so do those around scores (tile/block.c).
+#include "pass/epilogue.h"
+#include "pass/rows.h"
+#include "pass/rows_make.h"
+
+#define OPERANDS_MAX 20
+#define OPS_MAX 128
+#define RESULTS_MAX 12
+#define PRODUCTS_BETWEEN 3 // of programs further apart the second one's results would wait in HBM
+#define SHARED_MIN (1 << 19) // elements of an operand that is worth it
+#define ROUNDS 4
+
+typedef struct Join {
+    Compile *c;
+    Hlo *h;
+    Walk w;
+    Users u;
+    uint32_t nops; // of the picture
+    bool *taken;   // per op: joined already
+    OpId *instead; // per op: what stands in its place; itself where it is gone
+} Join;
+
+static const int64_t *kinds_of(const HloOp *rows) {
+    uint32_t n;
+    return hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n);
+}
+
+static ValueId root(const Hlo *h, ValueId v) { // programs do not see how dimensions are grouped
+    OpId def;
+    while ((def = h->values.at[v].def) && hlo_at(h, def)->code == HLO_RESHAPE)
+        v = hlo_operand(h, hlo_at(h, def), 0);
+    return v;
+}
+
+// A program by itself: no product goes before or behind it in one step.
+static bool stands_alone(const Join *j, OpId id) {
+    const HloOp *op = hlo_at(j->h, id);
+    Epilogue e;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (epilogue_suits(&j->u, id, i, &e) || rows_score(j->h, &j->u, id, i, 2 * SCORE_NARROW) || rows_draw(j->h, hlo_operand(j->h, op, i)))
+            return false;
+    return !rows_of_ints(j->h, op);
+}
+
+static bool reads(const Join *j, const HloOp *op, ValueId v) {
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (kinds_of(op)[i] == FUSED_SAME && root(j->h, hlo_operand(j->h, op, i)) == v)
+            return true;
+    return false;
+}
+
+static bool shares_rows(const Join *j, const HloOp *a, const HloOp *b) {
+    for (uint32_t i = 0; i < a->noperands; i++) {
+        ValueId v = root(j->h, hlo_operand(j->h, a, i));
+        if (kinds_of(a)[i] == FUSED_SAME && hlo_value_type(j->h, v)->elems >= SHARED_MIN && reads(j, b, v))
+            return true;
+    }
+    return false;
+}
+
+static bool fit_together(const Join *j, OpId first, OpId second) {
+    const Hlo *h = j->h;
+    const HloOp *a = hlo_at(h, first), *b = hlo_at(h, second);
+    int64_t ra, ca, rb, cb;
+    char why[128];
+    bool small = a->noperands + b->noperands <= OPERANDS_MAX && a->nresults + b->nresults <= RESULTS_MAX &&
+                 hlo_op_region(h, a, 0)->ops.n + hlo_op_region(h, b, 0)->ops.n <= OPS_MAX;
+    if (!small || !hlo_rows_fit(h, a, &ra, &ca, why) || !hlo_rows_fit(h, b, &rb, &cb, why) || ra != rb || ca != cb || !shares_rows(j, a, b))
+        return false;
+    for (uint32_t i = 0; i < b->noperands; i++)
+        if (!users_there_before(&j->u, root(h, hlo_operand(h, b, i)), first))
+            return false;
+    return stands_alone(j, second);
+}
+
+static void take_body(RowsMake *m, OpId id, const uint32_t *at, Values *yield) {
+    Hlo *h = m->h;
+    HloRegion body = *hlo_op_region(h, hlo_at(h, id), 0);
+    for (uint32_t i = 0; i < body.nargs; i++)
+        rows_make_set(m, body.args + i, rows_make_arg(m, at[i]));
+    for (uint32_t i = 0; i + 1 < body.ops.n; i++)
+        rows_make_copy(m, body.ops.at[i]);
+    for (uint32_t k = 0; k < hlo_at(h, id)->nresults; k++)
+        VEC_PUSH(m->c->scratch, yield, rows_make_get(m, rows_returned(h, id, k)));
+}
+
+static void join(Join *j, OpId first, OpId second) {
+    Hlo *h = j->h;
+    RowsMake m = {.c = j->c, .h = h};
+    VEC(TypeId) types = {0};
+    Values old = {0}, yield = {0};
+    OpId both[2] = {first, second};
+    uint32_t at[2][OPERANDS_MAX];
+    for (int p = 0; p < 2; p++) {
+        HloOp op = *hlo_at(h, both[p]);
+        for (uint32_t i = 0; i < op.noperands; i++)
+            at[p][i] = rows_make_operand(&m, root(h, hlo_operand(h, &op, i)), kinds_of(&op)[i]);
+        for (uint32_t k = 0; k < op.nresults; k++) {
+            VEC_PUSH(j->c->scratch, &types, h->values.at[op.results + k].type);
+            VEC_PUSH(j->c->scratch, &old, op.results + k);
+        }
+    }
+    rows_make_begin(&m, hlo_at(h, second)->loc, hlo_int(hlo_at(h, first), AK_DIMENSION, 0), types.n, types.at);
+    for (int p = 0; p < 2; p++)
+        take_body(&m, both[p], at[p], &yield);
+    rows_make_end(&m, &yield);
+    walk_grow(&j->w);
+    for (uint32_t k = 0; k < old.n; k++)
+        walk_replace(&j->w, old.at[k], hlo_at(h, m.op)->results + k);
+    j->instead[first] = m.op, j->instead[second] = second;
+    j->taken[first] = j->taken[second] = true;
+}
+
+// Takes in the next program that fits.
+static void look_down(Join *j, const OpList *ops, uint32_t from) {
+    OpId first = ops->at[from];
+    if (!stands_alone(j, first))
+        return;
+    for (uint32_t i = from + 1, products = 0; i < ops->n && products <= PRODUCTS_BETWEEN; i++) {
+        const HloOp *op = hlo_at(j->h, ops->at[i]);
+        products += op->code == HLO_DOT_GENERAL;
+        if (op->code == HLO_ROWS && !j->taken[ops->at[i]] && fit_together(j, first, ops->at[i])) {
+            join(j, first, ops->at[i]);
+            return;
+        }
+    }
+}
+
+static void join_region(void *pass, RegionId r) {
+    Join *j = pass;
+    OpList ops = {0}, out = {0};
+    for (uint32_t i = 0; i < j->h->regions.at[r].ops.n; i++)
+        VEC_PUSH(j->c->scratch, &ops, j->h->regions.at[r].ops.at[i]);
+    for (uint32_t i = 0; i < ops.n; i++)
+        if (hlo_at(j->h, ops.at[i])->code == HLO_ROWS && !j->taken[ops.at[i]])
+            look_down(j, &ops, i);
+    for (uint32_t i = 0; i < ops.n; i++)
+        if (j->instead[ops.at[i]] != ops.at[i])
+            VEC_PUSH(j->c->scratch, &out, j->instead[ops.at[i]] ? j->instead[ops.at[i]] : ops.at[i]);
+    walk_set_ops(j->h, r, &out);
+}
+
+void pass_row_join(Compile *c) {
+    for (int i = 0; i < ROUNDS; i++) {
+        Join j = {.c = c, .h = c->hlo, .nops = c->hlo->ops.n};
+        RegionId body = hlo_main(c->hlo)->body;
+        walk_init(&j.w, c);
+        users_make(&j.u, c->hlo, c->scratch, body);
+        j.taken = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1);
+        j.instead = ARENA_NEWN(c->scratch, OpId, c->hlo->ops.n + 1);
+        walk_regions(c->hlo, body, join_region, &j);
+        if (c->hlo->ops.n == j.nops)
+            return;
+        walk_region(&j.w, body);
+        pass_dce(c);
+    }
+}
