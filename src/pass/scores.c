@@ -13,6 +13,8 @@
 //
 // R1's rows that R2 reads become part of R2; a product that reads them and needs something made after R1 reads R2's copy,
 // and moves behind it. tile/block.c then finds both programs with all their products around them.
+#include <string.h>
+
 #include "hlo/dot.h"
 #include "pass/epilogue.h"
 #include "pass/rows.h"
@@ -20,6 +22,7 @@
 
 #define LATE_MAX 16
 #define FOLLOW_MAX 32
+#define ROUNDS 4
 
 typedef struct Late { // a product that reads R1's result `result` as operand `operand`
     OpId op;
@@ -42,6 +45,7 @@ typedef struct Scores {
     Walk w;
     Users u;
     uint32_t nops; // of the picture
+    bool again;    // programs have been through this once
     bool *taken;   // per op: part of a pair already, or replaced
     OpId *instead; // per op: what stands in its place
     OpList *before, *after; // per op: what goes in with it
@@ -171,9 +175,86 @@ static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
     return op->nregions == 0;
 }
 
+// A number per row that few instructions make of others which R1 stores: transfers of a few bytes a partition take longer.
+#define NUMBER_OPS 4
+#define NUMBER_COLUMNS 512 // of fewer the program waits for each such instruction: few tiles of rows, with nothing beside them
+
+static bool is_number_known(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t *ops) {
+    OpId def = s->h->values.at[v].def;
+    if (is_full(s, v) || !def || (!top && is_kept_result(s, p, v)))
+        return !is_full(s, v) && def != 0;
+    const HloOp *op = hlo_at(s->h, def);
+    if (op->code == HLO_CONSTANT)
+        return true;
+    if (op->nregions || !dtype_is_float(hlo_value_type(s->h, v)->dtype) || ++*ops > NUMBER_OPS)
+        return false;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        if (!is_number_known(s, p, hlo_operand(s->h, op, k), false, ops))
+            return false;
+    return true;
+}
+
 // --- cheap rows --------------------------------------------------------------------------------------
 
 #define CHEAP_OPS 3 // instructions over rows, about
+#define ALIKE_DEPTH 12
+#define LARGE_MIN (1 << 19) // elements: of fewer, HBM's time is short beside what instructions wait for each other
+
+static bool is_large(const Scores *s, OpId rows) {
+    int64_t r, c;
+    char why[128];
+    return hlo_rows_fit(s->h, hlo_at(s->h, rows), &r, &c, why) && r * c >= LARGE_MIN;
+}
+
+static ValueId root(const Hlo *h, ValueId v) { // through reshapes
+    OpId def;
+    while ((def = h->values.at[v].def) && hlo_at(h, def)->code == HLO_RESHAPE)
+        v = hlo_operand(h, hlo_at(h, def), 0);
+    return v;
+}
+
+// The argument of R2's region that is this value, 0: none.
+static ValueId argument_of(const Scores *s, OpId second, ValueId v, int64_t kind) {
+    HloOp r2 = op_of(s, second);
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(&r2, AK_BROADCAST_DIMENSIONS, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (kinds[i] == kind && root(s->h, hlo_operand(s->h, &r2, i)) == root(s->h, v))
+            return body_of(s, second)->args + i;
+    return 0;
+}
+
+// What R2 has of R1's inner value already, 0: it has not; `top`: nor does it count that R2 reads it.
+static ValueId there_already(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t depth) {
+    const Hlo *h = s->h;
+    OpId def = h->values.at[v].def;
+    HloOp r1 = op_of(s, p->first);
+    uint32_t n;
+    if (!def) {
+        uint32_t i = v - body_of(s, p->first)->args;
+        return argument_of(s, p->second, hlo_operand(h, &r1, i), hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n)[i]);
+    }
+    for (uint32_t k = 0; k < r1.nresults && !top; k++) {
+        bool stored = rows_returned(h, p->first, k) == v && !p->again[k];
+        ValueId arg = stored ? argument_of(s, p->second, r1.results + k, is_full(s, v) ? FUSED_SAME : FUSED_ROWS) : 0;
+        if (arg)
+            return arg;
+    }
+    const HloOp *op = hlo_at(h, def);
+    ValueId has[4];
+    if (!depth || op->noperands > 4)
+        return 0;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (!(has[i] = there_already(s, p, hlo_operand(h, op, i), false, depth - 1)))
+            return 0;
+    const HloRegion *body = body_of(s, p->second);
+    for (uint32_t i = 0; i < body->ops.n; i++) {
+        const HloOp *other = hlo_at(h, body->ops.at[i]);
+        if (cse_alike(h, op, other) && !memcmp(has, &h->operands.at[other->operands], op->noperands * sizeof *has))
+            return other->results;
+    }
+    return 0;
+}
 
 // What computing an inner value again takes: instructions, bytes of an element's operands. False: it is not a matter of
 // operands and numbers per row.
@@ -183,6 +264,8 @@ static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint
     HloOp r1 = op_of(s, p->first);
     if (!is_full(s, v))
         return dtype_is_float(hlo_value_type(h, v)->dtype);
+    if (is_large(s, p->first) && there_already(s, p, v, top, ALIKE_DEPTH))
+        return true;
     if (!def || (!top && is_kept_result(s, p, v))) {
         uint32_t n, i = def ? 0 : v - body_of(s, p->first)->args;
         const int64_t *kinds = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n);
@@ -224,6 +307,20 @@ static OpId only_reader(const Scores *s, OpId first, ValueId v, OpId so_far) {
     return so_far;
 }
 
+// Numbers per row that R2 alone reads.
+static void add_numbers(Scores *s, Pair *p) {
+    HloOp op = op_of(s, p->first);
+    for (uint32_t k = 0; k < op.nresults && hlo_int(&op, AK_DIMENSION, 0) >= NUMBER_COLUMNS; k++) {
+        ValueId inner = rows_returned(s->h, p->first, k);
+        uint32_t ops = 0;
+        OpId reader = is_full(s, inner) || !h_is_op(s, inner) ? 0 : only_reader(s, p->first, op.results + k, p->second);
+        if (!reader || s->u.position[reader] <= s->u.position[p->first] || !is_number_known(s, p, inner, true, &ops))
+            continue;
+        p->second = reader;
+        p->again[k] = true;
+    }
+}
+
 // Rows that one later program reads and that cost it no more to compute than to load.
 static bool match_cheap(Scores *s, OpId first, Pair *p) {
     *p = (Pair){.first = first};
@@ -235,13 +332,12 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
         uint32_t ops = 0, bytes = 0;
         if (!is_full(s, inner) || !h_is_op(s, inner))
             continue;
-        OpId reader = only_reader(s, first, op.results + k, 0);
-        if (!reader || (p->second && reader != p->second) || s->u.position[reader] <= s->u.position[first] ||
-            !again_cost(s, p, inner, true, &ops, &bytes) ||
-            bytes > dtype_bytes(hlo_value_type(s->h, inner)->dtype))
+        OpId reader = only_reader(s, first, op.results + k, 0), before = p->second;
+        if (!reader || (before && reader != before) || s->u.position[reader] <= s->u.position[first])
             continue;
         p->second = reader;
-        p->again[k] = true;
+        p->again[k] = again_cost(s, p, inner, true, &ops, &bytes) && bytes <= dtype_bytes(hlo_value_type(s->h, inner)->dtype);
+        p->second = p->again[k] ? reader : before;
     }
     return p->second != 0;
 }
@@ -272,6 +368,7 @@ static bool match_pair(Scores *s, OpId first, Pair *p, bool whole) {
     for (uint32_t k = 0; k < op.nresults; k++)
         if (p->again[k] && !slice_fits(s, rows_returned(s->h, first, k), 0))
             return false;
+    add_numbers(s, p);
     return true;
 }
 
@@ -309,7 +406,9 @@ static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegio
         return;
     }
     const HloOp *op = hlo_at(s->h, def);
-    if (!is_full(s, v) && op->code != HLO_CONSTANT) {
+    uint32_t ops = 0;
+    bool made = top || (!is_kept_result(s, p, v) && is_number_known(s, p, v, true, &ops));
+    if (!is_full(s, v) && op->code != HLO_CONSTANT && !made) {
         add_value(s, &sl->kept, v);
         return;
     }
@@ -415,10 +514,10 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + sl->stored.n + 1), n = 0;
     for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId v = hlo_operand(h, &op, i);
+        bool own = kinds[i] == FUSED_SAME || kinds[i] == FUSED_ROWS, again = own && reads_again(s, p, v, &result);
         if (kinds[i] == FUSED_SAME && is_of_first(s, p, v, &result)) // the new one's, which slices may read as well
             v = hlo_at(h, first)->results + result;
-        at[n++] = kinds[i] == FUSED_SAME && reads_again(s, p, hlo_operand(h, &op, i), &result) ? UINT32_MAX
-                                                                                                 : rows_make_operand(&m, v, kinds[i]);
+        at[n++] = again ? UINT32_MAX : rows_make_operand(&m, v, kinds[i]);
     }
     for (uint32_t k = 0; k < sl->args.n; k++) {
         uint32_t i = sl->args.at[k] - body1.args;
@@ -502,7 +601,7 @@ static void scores_region(Scores *s, RegionId r) {
         if (op.code == HLO_ROWS && !s->taken[ops.at[i]]) {
             if (match(s, ops.at[i], &p))
                 rewrite(s, &p, false);
-            else if (match_cheap(s, ops.at[i], &p))
+            else if ((!s->again || is_large(s, ops.at[i])) && match_cheap(s, ops.at[i], &p))
                 rewrite(s, &p, true);
         }
         for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
@@ -568,9 +667,10 @@ static void drop_results(Scores *s, RegionId r) {
     }
 }
 
-void pass_scores(Compile *c) {
+// False: nothing was there to do.
+static bool scores_once(Compile *c, bool again) {
     Hlo *h = c->hlo;
-    Scores s = {.c = c, .h = h, .nops = h->ops.n};
+    Scores s = {.c = c, .h = h, .nops = h->ops.n, .again = again};
     RegionId body = hlo_main(h)->body;
     walk_init(&s.w, c);
     users_make(&s.u, c->hlo, c->scratch, body);
@@ -581,11 +681,17 @@ void pass_scores(Compile *c) {
     s.after = ARENA_NEWN(c->scratch, OpList, h->ops.n + 1);
     scores_region(&s, body);
     if (h->ops.n == s.nops)
-        return;
+        return false;
     walk_region(&s.w, body);
     pass_dce(c);
     users_make(&s.u, c->hlo, c->scratch, body);
     drop_results(&s, body);
     walk_region(&s.w, body);
     pass_dce(c);
+    return true;
+}
+
+void pass_scores(Compile *c) {
+    for (int i = 0; i < ROUNDS && scores_once(c, i > 0); i++) // a program goes with one other at a time
+        ;
 }
