@@ -8,8 +8,7 @@
 // order: dimensions do not matter, so a reshape is no work. Operands from outside may also repeat: one element for each
 // row, the same elements for every row or every few rows, or a row for each block of them. Until a reduction or such an operand says what C is, a
 // group is flat; when a flat group is broadcast along new columns, its values become those of rows.
-// Like fuse.c: ops are visited in order, an op joins the open groups of its operands, any other use closes them, and
-// the row program stands where its group closed. Groups too small to be worth a transfer are left to fuse.c.
+// Grouping is that of group.h. Groups too small to be worth a transfer are left to fuse.c.
 #include "pass/rows_member.h"
 
 #include <math.h>
@@ -18,41 +17,23 @@
 #include "base/num.h"
 #include "mach/chipfile.h"
 #include "hlo/dot.h"
-#include "pass/walk.h"
+#include "pass/group.h"
 
-#define GROUP_OPS_MAX 192
 #define GROUP_INPUTS_MAX 20
 #define INTS_MIN_ELEMS 16384
 #define PARTITIONS 128
 
-typedef struct Group {
-    VEC(OpId) ops;
-    int64_t n, c;   // elements of a full value; columns, 0 = flat
-    int64_t period; // what periods of repeating operands have in common, 0 = there are none
-    uint32_t inputs;
-    bool open;
-} Group;
-
 typedef enum Form { FORM_NONE, FORM_FULL, FORM_ROW } Form;
 
 typedef struct Rows {
+    Grouper g; // first
     Compile *c;
     Hlo *h;
-    bool ints; // programs of integers: bits and exact arithmetic, nothing else
-    Walk w;
-    VEC(Group) groups; // slot 0 is none
-    VEC(uint32_t) of;  // value -> group that makes it
+    bool ints;         // programs of integers: bits and exact arithmetic, nothing else
     VEC(uint8_t) form; // value -> Form in its group
-    uint32_t *uses;    // value -> reads in the whole program, before the pass
-    uint32_t nuses;
 } Rows;
 
-typedef VEC(ValueId) Values;
-
-static uint32_t group_of(const Rows *r, ValueId v) {
-    uint32_t g = v < r->of.n ? r->of.at[v] : 0;
-    return g && r->groups.at[g].open ? g : 0;
-}
+static uint32_t group_of(const Rows *r, ValueId v) { return group_open(&r->g, v); }
 
 static Form form_of(const Rows *r, ValueId v) { return (Form)r->form.at[v]; }
 
@@ -75,9 +56,7 @@ static ValueId inside(const Build *b, ValueId v) { return value_map_get(&b->map,
 
 static void note(Build *b, ValueId from, ValueId to) { value_map_set(b->r->c->scratch, &b->map, from, to); }
 
-static bool is_member(const Build *b, ValueId v) {
-    return v < b->r->of.n && b->r->of.at[v] == b->group;
-}
+static bool is_member(const Build *b, ValueId v) { return group_member(&b->r->g, v) == b->group; }
 
 static uint32_t add_input(Build *b, Source s) {
     for (uint32_t i = 0; i < b->inputs.n; i++)
@@ -184,21 +163,6 @@ static void copy_member(Build *b, OpId id) {
     note(b, op.results, push_in(b, made));
 }
 
-// Members whose value somebody outside the group reads.
-static void find_outputs(Rows *r, const Group *g, Values *outputs) {
-    for (uint32_t i = 0; i < g->ops.n; i++) {
-        ValueId v = hlo_at(r->h, g->ops.at[i])->results;
-        uint32_t within = 0;
-        for (uint32_t j = i + 1; j < g->ops.n; j++) {
-            const HloOp *user = hlo_at(r->h, g->ops.at[j]);
-            for (uint32_t k = 0; k < user->noperands; k++)
-                within += hlo_operand(r->h, user, k) == v;
-        }
-        if (v < r->nuses && r->uses[v] > within)
-            VEC_PUSH(r->c->scratch, outputs, v);
-    }
-}
-
 // An elementwise group that one product without batches feeds: it goes on with the product's tiles (epilogue.c), whatever its
 // size.
 static bool follows_product(const Rows *r, const Group *g) {
@@ -239,7 +203,7 @@ static bool takes_upper(const Hlo *h, const HloOp *op) {
 }
 
 static Effort effort_of(const Rows *r, uint32_t group, const Values *outputs) {
-    const Group *g = &r->groups.at[group];
+    const Group *g = &r->g.groups.at[group];
     Effort e = {0};
     for (uint32_t i = 0; i < outputs->n; i++)
         e.bytes += (double)g->n * (double)dtype_bytes(hlo_value_type(r->h, outputs->at[i])->dtype);
@@ -249,7 +213,7 @@ static Effort effort_of(const Rows *r, uint32_t group, const Values *outputs) {
         *(joins_parts(r->h, op) ? &e.either : sum ? &e.sums : takes_upper(r->h, op) ? &e.upper : &e.bits) += op->code != HLO_RESHAPE;
         for (uint32_t k = 0; k < op->noperands; k++) {
             ValueId v = hlo_operand(r->h, op, k);
-            bool inside = v < r->of.n && r->of.at[v] == group;
+            bool inside = group_member(&r->g, v) == group;
             Source s = rows_source(r->h, op, v);
             e.bytes += inside || splat_value(r->h, v) || rows_is_count(r->h, v) ? 0 : 4.0 * (double)hlo_value_type(r->h, s.v)->elems;
         }
@@ -261,7 +225,7 @@ static Effort effort_of(const Rows *r, uint32_t group, const Values *outputs) {
 // has a port for each.
 static bool ints_worth_it(const Rows *r, uint32_t group, const Values *outputs) {
     const ChipFile *c = r->c->chip;
-    const Group *g = &r->groups.at[group];
+    const Group *g = &r->g.groups.at[group];
     if (!c || g->n < INTS_MIN_ELEMS)
         return false;
     Effort e = effort_of(r, group, outputs);
@@ -324,18 +288,15 @@ static void bring_work(Build *b, Values *outputs, Values *moved) {
     *outputs = work;
 }
 
-static ValueId move_outside(Rows *r, ValueId v, OpList *out) {
+static ValueId move_outside(Rows *r, ValueId v) {
     Hlo *h = r->h;
-    if (r->w.repl.at[v] != v)
-        return r->w.repl.at[v];
+    if (r->g.w.repl.at[v] != v)
+        return r->g.w.repl.at[v];
     HloOp op = *hlo_at(h, h->values.at[v].def);
-    ValueId from = move_outside(r, hlo_operand(h, &op, 0), out);
-    OpId made = hlo_op(h, op.code, op.loc, 1, &from, 1, &h->values.at[v].type);
-    hlo_at(h, made)->attrs = op.attrs;
-    walk_grow(&r->w);
-    walk_replace(&r->w, v, hlo_at(h, made)->results);
-    VEC_PUSH(r->c->scratch, out, made);
-    return hlo_at(h, made)->results;
+    ValueId from = move_outside(r, hlo_operand(h, &op, 0));
+    ValueId made = walk_push(&r->g.w, hlo_op_like(h, &op, &from, h->values.at[v].type));
+    walk_replace(&r->g.w, v, made);
+    return made;
 }
 
 // Where rows mean nothing: columns as the tensor has them, so that programs on the same tensors agree.
@@ -346,16 +307,15 @@ static int64_t last_dimension(const HloType *t) {
     return 1;
 }
 
-static void close_group(Rows *r, uint32_t group, OpList *out) {
+static void close_rows(Grouper *all, uint32_t group) {
+    Rows *r = (Rows *)all;
     Hlo *h = r->h;
-    assert(group && group < r->groups.n && r->groups.at[group].open);
-    r->groups.at[group].open = false;
-    Group *g = &r->groups.at[group];
+    Group *g = &r->g.groups.at[group];
     Values outputs = {0};
-    find_outputs(r, g, &outputs);
+    group_outputs(all, group, &outputs);
     if (!outputs.n || !(r->ints ? ints_worth_it(r, group, &outputs) : is_worth_it(r, g))) {
         for (uint32_t i = 0; i < g->ops.n; i++)
-            VEC_PUSH(r->c->scratch, out, g->ops.at[i]);
+            walk_push(&r->g.w, g->ops.at[i]);
         return;
     }
     if (!g->c)
@@ -389,34 +349,20 @@ static void close_group(Rows *r, uint32_t group, OpList *out) {
         yield[i] = inside(&b, outputs.at[i]);
     assert(outputs.n && yield[outputs.n - 1]);
     hlo_region_push(h, b.region, hlo_op(h, HLO_RETURN, loc, outputs.n, yield, 0, NULL));
-    walk_grow(&r->w);
+    ValueId results = walk_push(&r->g.w, made);
     for (uint32_t i = 0; i < outputs.n; i++)
-        walk_replace(&r->w, outputs.at[i], hlo_at(h, made)->results + i);
-    VEC_PUSH(r->c->scratch, out, made);
+        walk_replace(&r->g.w, outputs.at[i], results + i);
     for (uint32_t i = 0; i < moved.n; i++)
-        move_outside(r, moved.at[i], out);
+        move_outside(r, moved.at[i]);
 }
 
 // --- grouping ------------------------------------------------------------------------------------------
-
-static void close_users(Rows *r, const HloOp *op, uint32_t except, OpList *out) {
-    for (uint32_t k = 0; k < op->noperands; k++) {
-        uint32_t g = group_of(r, hlo_operand(r->h, op, k));
-        if (g && g != except)
-            close_group(r, g, out);
-    }
-    for (uint32_t i = 0; i < op->nregions; i++) { // values that its regions read from outside
-        const HloRegion *region = hlo_op_region(r->h, op, i);
-        for (uint32_t j = 0; j < region->ops.n; j++)
-            close_users(r, hlo_at(r->h, region->ops.at[j]), except, out);
-    }
-}
 
 static bool columns_agree(const Group *g) { return !g->c || !g->period || g->period % g->c == 0; }
 
 // A flat group whose values are each broadcast along c columns: they become one a row.
 static bool become_rows(Rows *r, uint32_t group, int64_t n, int64_t c) {
-    Group *g = &r->groups.at[group];
+    Group *g = &r->g.groups.at[group];
     if (g->c || g->period || g->n < 2 || g->n * c != n)
         return false;
     g->n = n;
@@ -428,7 +374,7 @@ static bool become_rows(Rows *r, uint32_t group, int64_t n, int64_t c) {
 
 // Members of `from` into `into`; both work on the same rows then. Open groups know nothing of each other.
 static bool merge(Rows *r, uint32_t into, uint32_t from) {
-    Group *a = &r->groups.at[into], *b = &r->groups.at[from];
+    Group *a = &r->g.groups.at[into], *b = &r->g.groups.at[from];
     if (a->n != b->n || (a->c && b->c && a->c != b->c) || a->ops.n + b->ops.n >= GROUP_OPS_MAX ||
         a->inputs + b->inputs > GROUP_INPUTS_MAX)
         return false;
@@ -440,17 +386,13 @@ static bool merge(Rows *r, uint32_t into, uint32_t from) {
     a->c = both.c;
     a->period = both.period;
     a->inputs += b->inputs;
-    for (uint32_t i = 0; i < b->ops.n; i++) {
-        VEC_PUSH(r->c->scratch, &a->ops, b->ops.at[i]);
-        r->of.at[hlo_at(r->h, b->ops.at[i])->results] = into;
-    }
-    b->open = false;
+    group_merge(&r->g, into, from);
     return true;
 }
 
 // What group g would be with the op's operands from outside; false when they do not fit.
 static bool admit(const Rows *r, uint32_t group, const HloOp *op, Form form, Group *out) {
-    *out = r->groups.at[group];
+    *out = r->g.groups.at[group];
     if (out->ops.n >= GROUP_OPS_MAX)
         return false;
     for (uint32_t k = 0; k < op->noperands; k++) {
@@ -479,23 +421,11 @@ static bool admit(const Rows *r, uint32_t group, const HloOp *op, Form form, Gro
 }
 
 static void set_member(Rows *r, uint32_t group, OpId id, Form form) {
-    VEC_PUSH(r->c->scratch, &r->groups.at[group].ops, id);
-    ValueId v = hlo_at(r->h, id)->results;
-    if (v >= r->of.n) {
-        uint32_t n = r->h->values.n;
-        VEC_RESERVE(r->c->scratch, &r->of, n);
-        VEC_RESERVE(r->c->scratch, &r->form, n);
-        memset(r->of.at + r->of.n, 0, (n - r->of.n) * sizeof *r->of.at);
-        memset(r->form.at + r->form.n, 0, n - r->form.n);
-        r->of.n = r->form.n = n;
-    }
-    r->of.at[v] = group;
-    r->form.at[v] = (uint8_t)form;
-}
-
-static uint32_t new_group(Rows *r, int64_t n, int64_t c) {
-    VEC_PUSH(r->c->scratch, &r->groups, ((Group){.open = true, .n = n, .c = c}));
-    return r->groups.n - 1;
+    group_add(&r->g, group, id);
+    VEC_RESERVE(r->c->scratch, &r->form, r->g.of.n);
+    memset(r->form.at + r->form.n, 0, r->g.of.n - r->form.n);
+    r->form.n = r->g.of.n;
+    r->form.at[hlo_at(r->h, id)->results] = (uint8_t)form;
 }
 
 // The group an elementwise op joins: those of its operands, joined as far as they fit.
@@ -514,7 +444,7 @@ static uint32_t group_for(Rows *r, const HloOp *op) {
         }
         if (form_of(r, v) != form_of(r, at)) { // the one that is flat may serve rows
             uint32_t flat = form_of(r, v) == FORM_FULL ? g : target, rows = flat == g ? target : g;
-            if (!become_rows(r, flat, r->groups.at[rows].n, r->groups.at[rows].c))
+            if (!become_rows(r, flat, r->g.groups.at[rows].n, r->g.groups.at[rows].c))
                 continue;
         }
         uint32_t newer = g > target ? g : target, older = g > target ? target : g;
@@ -532,7 +462,7 @@ static Form form_in(const Rows *r, const HloOp *op, uint32_t group) {
     return FORM_FULL;
 }
 
-static bool join_elementwise(Rows *r, OpId id, OpList *out) {
+static bool join_elementwise(Rows *r, OpId id) {
     HloOp op = *hlo_at(r->h, id);
     if (!may_hold(r, &op))
         return false;
@@ -541,23 +471,23 @@ static bool join_elementwise(Rows *r, OpId id, OpList *out) {
     Group next;
     if (target && !admit(r, target, &op, form, &next))
         target = 0;
-    close_users(r, &op, target, out);
-    walk_operands(&r->w, id); // closing gave some operands new names
+    group_close_users(&r->g, &op, target);
+    walk_operands(&r->g.w, id); // closing gave some operands new names
     op = *hlo_at(r->h, id);
     if (!target) {
         form = FORM_FULL;
-        target = new_group(r, hlo_value_type(r->h, op.results)->elems, 0);
+        target = group_new(&r->g, (Group){.n = hlo_value_type(r->h, op.results)->elems});
     }
     if (!admit(r, target, &op, form, &next)) // an operand's repetition does not fit another's
         return false;
-    r->groups.at[target].c = next.c;
-    r->groups.at[target].period = next.period;
-    r->groups.at[target].inputs = next.inputs;
+    r->g.groups.at[target].c = next.c;
+    r->g.groups.at[target].period = next.period;
+    r->g.groups.at[target].inputs = next.inputs;
     set_member(r, target, id, form);
     return true;
 }
 
-static bool join_reduce(Rows *r, OpId id, OpList *out) {
+static bool join_reduce(Rows *r, OpId id) {
     HloOp op = *hlo_at(r->h, id);
     int64_t c = r->ints ? 0 : rows_reduced_columns(r->h, &op, NULL);
     if (!c)
@@ -565,26 +495,26 @@ static bool join_reduce(Rows *r, OpId id, OpList *out) {
     ValueId v = hlo_operand(r->h, &op, 0);
     uint32_t g = group_of(r, v);
     if (g) {
-        Group next = r->groups.at[g];
+        Group next = r->g.groups.at[g];
         bool fits = form_of(r, v) == FORM_FULL && (!next.c || next.c == c) && next.ops.n < GROUP_OPS_MAX;
         next.c = c;
         if (!fits || !columns_agree(&next)) {
-            close_group(r, g, out);
-            walk_operands(&r->w, id);
+            group_close(&r->g, g);
+            walk_operands(&r->g.w, id);
             g = 0;
         }
     }
     if (!g) {
         v = hlo_operand(r->h, hlo_at(r->h, id), 0);
-        g = new_group(r, hlo_value_type(r->h, v)->elems, c);
+        g = group_new(&r->g, (Group){.n = hlo_value_type(r->h, v)->elems, .c = c});
         HloOp now = *hlo_at(r->h, id);
         Group next;
         if (!admit(r, g, &now, FORM_FULL, &next))
             return false;
-        r->groups.at[g].period = next.period;
-        r->groups.at[g].inputs = next.inputs;
+        r->g.groups.at[g].period = next.period;
+        r->g.groups.at[g].inputs = next.inputs;
     }
-    r->groups.at[g].c = c;
+    r->g.groups.at[g].c = c;
     set_member(r, g, id, FORM_ROW);
     return true;
 }
@@ -595,7 +525,7 @@ static bool join_movement(Rows *r, OpId id) {
         return false;
     ValueId v = hlo_operand(r->h, &op, 0);
     uint32_t g = group_of(r, v);
-    if (!g || r->groups.at[g].ops.n >= GROUP_OPS_MAX)
+    if (!g || r->g.groups.at[g].ops.n >= GROUP_OPS_MAX)
         return false;
     if (op.code == HLO_RESHAPE) {
         set_member(r, g, id, form_of(r, v));
@@ -606,42 +536,20 @@ static bool join_movement(Rows *r, OpId id) {
         return false;
     if (form_of(r, v) == FORM_FULL && !become_rows(r, g, to, to / from))
         return false;
-    if (r->groups.at[g].n != to || r->groups.at[g].c != to / from)
+    if (r->g.groups.at[g].n != to || r->g.groups.at[g].c != to / from)
         return false;
     set_member(r, g, id, FORM_FULL);
     return true;
 }
 
-static void rows_region(Rows *r, RegionId region) {
-    Hlo *h = r->h;
-    OpList out = {0};
-    for (uint32_t i = 0; i < h->regions.at[region].ops.n; i++) {
-        OpId id = h->regions.at[region].ops.at[i];
-        walk_operands(&r->w, id);
-        if (join_movement(r, id) || join_reduce(r, id, &out) || join_elementwise(r, id, &out))
-            continue;
-        HloOp op = *hlo_at(h, id);
-        close_users(r, &op, 0, &out);
-        walk_operands(&r->w, id);
-        for (uint32_t k = 0; k < op.nregions; k++)
-            if (hlo_row(&op)->cls == HC_CTRL)
-                rows_region(r, h->op_regions.at[op.regions + k]);
-            else
-                walk_region(&r->w, h->op_regions.at[op.regions + k]);
-        VEC_PUSH(r->c->scratch, &out, id);
-    }
-    walk_set_ops(h, region, &out);
+static bool join_rows(Grouper *g, OpId id) {
+    Rows *r = (Rows *)g;
+    return join_movement(r, id) || join_reduce(r, id) || join_elementwise(r, id);
 }
 
 static void join(Compile *c, bool ints) {
-    Rows r = {.c = c, .h = c->hlo, .ints = ints};
-    walk_init(&r.w, c);
-    r.nuses = c->hlo->values.n;
-    r.uses = ARENA_NEWN(c->scratch, uint32_t, r.nuses);
-    VEC_PUSH(c->scratch, &r.groups, (Group){0});
-    walk_count_uses(c->hlo, hlo_main(c->hlo)->body, r.uses);
-    rows_region(&r, hlo_main(c->hlo)->body);
-    pass_dce(c);
+    Rows r = {.g = {.join = join_rows, .close = close_rows}, .c = c, .h = c->hlo, .ints = ints};
+    group_run(&r.g, c);
 }
 
 void pass_row_programs(Compile *c) { join(c, false); }

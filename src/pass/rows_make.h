@@ -6,8 +6,6 @@
 #include "hlo/users.h"
 #include "pass/walk.h"
 
-typedef VEC(ValueId) Values;
-
 typedef struct RowsMake {
     Compile *c;
     Hlo *h;

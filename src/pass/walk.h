@@ -13,6 +13,7 @@
 #include "pass/pass.h"
 
 typedef VEC(OpId) OpList;
+typedef VEC(ValueId) Values;
 
 typedef struct Walk {
     Compile *c;
