@@ -19,6 +19,12 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
 static inline const HloOp *region_return(const Hlo *h, const HloRegion *r) {
     return hlo_at(h, r->ops.at[r->ops.n - 1]);
 }
+// What reshapes make the value of.
+static inline ValueId before_reshapes(const Hlo *h, ValueId v) {
+    for (const HloOp *op = hlo_def_as(h, v, HLO_RESHAPE); op; op = hlo_def_as(h, v, HLO_RESHAPE))
+        v = hlo_operand(h, op, 0);
+    return v;
+}
 // The same memory in other words: a reshape, or a broadcast that only adds dimensions of 1.
 bool is_reshape(const Hlo *h, const HloOp *op);
 // True when running the op twice, or not at all, can be told apart from outside.

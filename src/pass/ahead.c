@@ -169,13 +169,12 @@ static void raise_numbers(Compile *c, RegionId body) {
             read[def] = def && known[def];
         }
     }
-    OpList out = {0};
-    for (int which = 1; which >= 0; which--)
-        for (uint32_t i = 0; i < r->ops.n; i++)
-            if (read[r->ops.at[i]] == which)
-                VEC_PUSH(c->scratch, &out, r->ops.at[i]);
-    assert(out.n == r->ops.n);
-    walk_set_ops(h, body, &out);
+    Moves moves;
+    moves_init(&moves, c);
+    for (uint32_t i = 0; i < r->ops.n; i++)
+        if (read[r->ops.at[i]])
+            moves_before(&moves, r->ops.at[i], r->ops.at[0]);
+    moves_make(&moves, body);
 }
 
 void pass_ahead(Compile *c) {

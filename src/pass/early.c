@@ -19,6 +19,7 @@ typedef struct Early {
     Users u;
     uint32_t *to; // per op: position of the program it goes before, plus one; 0: it stays
     bool views;   // only what moves nothing
+    Moves moves;
 } Early;
 
 static bool may_go(const Early *e, const HloOp *op) {
@@ -27,9 +28,7 @@ static bool may_go(const Early *e, const HloOp *op) {
 
 // The row program whose result, reshaped or not, the value is.
 static OpId program_of(const Hlo *h, ValueId v) {
-    OpId def = h->values.at[v].def;
-    while (def && hlo_at(h, def)->code == HLO_RESHAPE)
-        def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def;
+    OpId def = h->values.at[before_reshapes(h, v)].def;
     return def && hlo_at(h, def)->code == HLO_ROWS ? def : 0;
 }
 
@@ -75,24 +74,17 @@ static void early_region(Early *e, RegionId r) {
     }
     if (!moves)
         return;
-    OpList *before = ARENA_NEWN(e->c->scratch, OpList, n), out = {0};
     for (uint32_t i = 0; i < n; i++) {
         OpId id = h->regions.at[r].ops.at[i];
         if (e->to[id])
-            VEC_PUSH(e->c->scratch, &before[e->to[id] - 1], id);
+            moves_before(&e->moves, id, h->regions.at[r].ops.at[e->to[id] - 1]);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        for (uint32_t k = 0; k < before[i].n; k++)
-            VEC_PUSH(e->c->scratch, &out, before[i].at[k]);
-        if (!e->to[id])
-            VEC_PUSH(e->c->scratch, &out, id);
-    }
-    walk_set_ops(h, r, &out);
+    moves_make(&e->moves, r);
 }
 
 static void early(Compile *c, bool views) {
     Early e = {.c = c, .h = c->hlo, .to = ARENA_NEWN(c->scratch, uint32_t, c->hlo->ops.n + 1), .views = views};
+    moves_init(&e.moves, c);
     users_make(&e.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     early_region(&e, hlo_main(c->hlo)->body);
 }

@@ -42,15 +42,6 @@ static bool columns_suit(const Hlo *h, const HloOp *rows, int64_t columns, int64
     return true;
 }
 
-static ValueId behind_reshapes(const Hlo *h, ValueId v) {
-    for (;;) {
-        OpId def = h->values.at[v].def;
-        if (!def || hlo_at(h, def)->code != HLO_RESHAPE)
-            return v;
-        v = hlo_operand(h, hlo_at(h, def), 0);
-    }
-}
-
 // Whether anybody but the program reads the product, or what reshapes make of it on the way to the program.
 static bool has_other_readers(const Users *u, ValueId v) {
     for (;;) {
@@ -75,12 +66,12 @@ bool epilogue_suits(const Users *u, OpId id, uint32_t index, Epilogue *out) {
     if (rows->code != HLO_ROWS || !hlo_rows_fit(h, rows, &all, &columns, why) || index >= count ||
         kinds[index] != FUSED_SAME || !is_elementwise(h, rows))
         return false;
-    ValueId v = behind_reshapes(h, hlo_operand(h, rows, index));
+    ValueId v = before_reshapes(h, hlo_operand(h, rows, index));
     OpId def = h->values.at[v].def;
     if (!def || u->region[def] != u->region[id] || !dot_on_tensor_engine(h, hlo_at(h, def)))
         return false;
     for (uint32_t k = 0; k < rows->noperands; k++)
-        if (k != index && behind_reshapes(h, hlo_operand(h, rows, k)) == v)
+        if (k != index && before_reshapes(h, hlo_operand(h, rows, k)) == v)
             return false; // it would be read in HBM as well
     const HloOp *dot = hlo_at(h, def);
     const HloType *rhs = hlo_value_type(h, hlo_operand(h, dot, 1));
@@ -103,20 +94,13 @@ bool epilogue_is_ready(const Users *u, const Epilogue *p) {
 
 // --- the pass ----------------------------------------------------------------------------------------
 
-typedef struct Meeting { // behind the op that stands at place `at` of the region
-    OpId dot, rows;
-    OpList before, between; // reshapes that go along: before the product, and between the two
-    uint32_t next; // of the same place, 0: none
-} Meeting;
-
 typedef struct Pass {
     Compile *c;
     Hlo *h;
     Users u; // places as they were
     uint32_t *place;       // per op: behind which of these it stands now
-    bool *moved, *has_rows; // per op
-    VEC(Meeting) meetings; // slot 0 is none
-    uint32_t *first, *last; // per op: meetings behind it
+    bool *has_rows; // per op
+    Moves moves;
 } Pass;
 
 // All that happens to the value is that the program returns it, or that it is put into a stack of its loop.
@@ -145,7 +129,7 @@ static uint64_t result_bytes(const Pass *p, OpId id) {
 // Who makes the value, in the program's region; with `views` a reshape that still may go anywhere is nobody. 0: it is there from the start.
 static OpId maker_of(const Pass *p, const Epilogue *e, ValueId v, bool views) {
     OpId def = p->h->values.at[v].def;
-    while (def && hlo_at(p->h, def)->code == HLO_RESHAPE && views && !p->moved[def])
+    while (def && hlo_at(p->h, def)->code == HLO_RESHAPE && views && !p->moves.away[def])
         def = p->h->values.at[hlo_operand(p->h, hlo_at(p->h, def), 0)].def;
     return def && p->u.region[def] == p->u.region[e->rows] ? def : 0;
 }
@@ -186,42 +170,37 @@ static bool may_meet(const Pass *p, const Epilogue *e, uint32_t at) {
     return up <= NEAR || result_bytes(p, e->rows) <= (e->keeps ? 0 : result_bytes(p, e->dot));
 }
 
-// Reshapes on the value's way that stand behind the place go along, and all of those between the two.
-static void take_views(Pass *p, const Meeting *m, OpList *to, ValueId v, uint32_t at) {
+// Reshapes on the value's way go along: with all, those between product and program, else those that stand behind the place.
+static void take_views(Pass *p, OpId rows, ValueId v, uint32_t at, bool all, OpId behind) {
     OpId def = p->h->values.at[v].def;
-    if (!def || hlo_at(p->h, def)->code != HLO_RESHAPE || p->u.region[def] != p->u.region[m->rows] || p->moved[def])
+    if (!def || hlo_at(p->h, def)->code != HLO_RESHAPE || p->u.region[def] != p->u.region[rows] || p->moves.away[def])
         return;
-    take_views(p, m, to, hlo_operand(p->h, hlo_at(p->h, def), 0), at);
-    if (p->place[def] <= at && to == &m->before)
+    take_views(p, rows, hlo_operand(p->h, hlo_at(p->h, def), 0), at, all, behind);
+    if (p->place[def] <= at && !all)
         return;
-    p->moved[def] = true;
     p->place[def] = at;
-    VEC_PUSH(p->c->scratch, to, def);
+    moves_behind(&p->moves, def, behind);
 }
 
+// Reshapes of other operands, product, reshapes between the two, program: behind that place.
 static void meet(Pass *p, const Epilogue *e, uint32_t at, OpId behind) {
     Hlo *h = p->h;
     *hlo_attr_slot(h, e->rows, AK_PRODUCT) = (HloAttr){.kind = HA_INT, .i = e->index};
-    VEC_PUSH(p->c->scratch, &p->meetings, ((Meeting){.dot = e->dot, .rows = e->rows}));
-    uint32_t made = p->meetings.n - 1;
-    if (p->last[behind])
-        p->meetings.at[p->last[behind]].next = made;
-    else
-        p->first[behind] = made;
-    p->last[behind] = made;
-    p->has_rows[e->dot] = p->moved[e->rows] = true;
-    p->moved[e->dot] = true;
+    p->has_rows[e->dot] = true;
     p->place[e->rows] = p->place[e->dot] = at;
-    Meeting *m = &p->meetings.at[made];
     for (uint32_t i = 0; i < hlo_at(h, e->rows)->noperands; i++)
-        take_views(p, m, i == e->index ? &m->between : &m->before, hlo_operand(h, hlo_at(h, e->rows), i), at);
+        if (i != e->index)
+            take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), i), at, false, behind);
+    moves_behind(&p->moves, e->dot, behind);
+    take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), e->index), at, true, behind);
+    moves_behind(&p->moves, e->rows, behind);
 }
 
 static void try_rows(Pass *p, RegionId r, OpId id) {
     Epilogue best = {0}, e;
     uint32_t place = 0;
     for (uint32_t i = 0; i < hlo_at(p->h, id)->noperands; i++) { // of several products the last: the others are there then
-        if (!epilogue_suits(&p->u, id, i, &e) || p->has_rows[e.dot] || p->moved[e.dot])
+        if (!epilogue_suits(&p->u, id, i, &e) || p->has_rows[e.dot] || p->moves.away[e.dot])
             continue;
         uint32_t at = meeting_place(p, &e, false);
         if (!may_meet(p, &e, at))
@@ -231,18 +210,6 @@ static void try_rows(Pass *p, RegionId r, OpId id) {
     }
     if (best.dot)
         meet(p, &best, place, p->h->regions.at[r].ops.at[place]);
-}
-
-static void push_all(Pass *p, OpList *out, const OpList *ops) {
-    for (uint32_t i = 0; i < ops->n; i++)
-        VEC_PUSH(p->c->scratch, out, ops->at[i]);
-}
-
-static void push_meeting(Pass *p, OpList *out, const Meeting *m) {
-    push_all(p, out, &m->before);
-    VEC_PUSH(p->c->scratch, out, m->dot);
-    push_all(p, out, &m->between);
-    VEC_PUSH(p->c->scratch, out, m->rows);
 }
 
 static void epilogue_region(Pass *p, RegionId r) {
@@ -255,22 +222,13 @@ static void epilogue_region(Pass *p, RegionId r) {
         for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
             epilogue_region(p, h->op_regions.at[op.regions + k]);
     }
-    OpList out = {0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        if (!p->moved[id])
-            VEC_PUSH(p->c->scratch, &out, id);
-        for (uint32_t m = p->first[id]; m; m = p->meetings.at[m].next)
-            push_meeting(p, &out, &p->meetings.at[m]);
-    }
-    walk_set_ops(h, r, &out);
+    moves_make(&p->moves, r);
 }
 
 void pass_epilogue(Compile *c) {
     uint32_t n = c->hlo->ops.n + 1;
-    Pass p = {.c = c, .h = c->hlo, .moved = ARENA_NEWN(c->scratch, bool, n), .has_rows = ARENA_NEWN(c->scratch, bool, n),
-              .first = ARENA_NEWN(c->scratch, uint32_t, n), .last = ARENA_NEWN(c->scratch, uint32_t, n)};
-    VEC_PUSH(c->scratch, &p.meetings, (Meeting){0});
+    Pass p = {.c = c, .h = c->hlo, .has_rows = ARENA_NEWN(c->scratch, bool, n)};
+    moves_init(&p.moves, c);
     users_make(&p.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     p.place = arena_dup(c->scratch, p.u.position, n * sizeof *p.u.position);
     epilogue_region(&p, hlo_main(c->hlo)->body);

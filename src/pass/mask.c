@@ -34,7 +34,7 @@ typedef struct Affine { // r * row + c * column + k
     int64_t r, c, k;
 } Affine;
 
-static ValueId before_reshapes(const Hlo *h, ValueId v) { // that leave rows and columns as they are
+static ValueId whole_rows(const Hlo *h, ValueId v) { // before reshapes that leave rows and columns as they are
     int64_t n = hlo_value_type(h, v)->rank ? hlo_value_type(h, v)->dims[hlo_value_type(h, v)->rank - 1] : 1;
     for (OpId def = h->values.at[v].def; def && hlo_at(h, def)->code == HLO_RESHAPE; def = h->values.at[v].def) {
         ValueId from = hlo_operand(h, hlo_at(h, def), 0);
@@ -62,7 +62,7 @@ typedef struct Count {
 } Count;
 
 static bool vector_count(const Hlo *h, ValueId v, bool rows, Count *out) {
-    v = before_reshapes(h, v);
+    v = whole_rows(h, v);
     OpId def = h->values.at[v].def;
     if (!def || hlo_at(h, def)->code != HLO_IOTA)
         return false;
@@ -151,7 +151,7 @@ static bool made_mask(const Hlo *h, OpId rows, ValueId v, Mask *m) {
 
 static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
     *m = (Mask){.h = h};
-    v = before_reshapes(h, v);
+    v = whole_rows(h, v);
     const HloType *t = hlo_value_type(h, v);
     m->all = t->rank ? t->dims[t->rank - 1] : 1;
     OpId def = h->values.at[v].def;
@@ -245,8 +245,7 @@ static double low_of(const Look *l, const HloOp *rows, ValueId v, int depth);
 // By what makes it: a number per row of another program.
 static double low_of_maker(const Look *l, ValueId from, int depth) {
     const Hlo *h = l->h;
-    for (OpId def = h->values.at[from].def; def && hlo_at(h, def)->code == HLO_RESHAPE; def = h->values.at[from].def)
-        from = hlo_operand(h, hlo_at(h, def), 0);
+    from = before_reshapes(h, from);
     OpId def = h->values.at[from].def;
     if (!def || hlo_at(h, def)->code != HLO_ROWS)
         return -HUGE_VAL;

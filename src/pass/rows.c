@@ -173,9 +173,7 @@ static bool follows_product(const Rows *r, const Group *g) {
         if (form_of(r, op->results) != FORM_FULL)
             return false;
         for (uint32_t k = 0; k < op->noperands; k++) {
-            OpId def = h->values.at[hlo_operand(h, op, k)].def;
-            while (def && hlo_at(h, def)->code == HLO_RESHAPE)
-                def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def;
+            OpId def = h->values.at[before_reshapes(h, hlo_operand(h, op, k))].def;
             follows = follows || (def && dot_on_tensor_engine(h, hlo_at(h, def)) && hlo_value_type(h, hlo_at(h, def)->results)->elems == g->n &&
                                   !hlo_attr(hlo_at(h, def), AK_LHS_BATCHING_DIMENSIONS)->n);
         }

@@ -9,10 +9,6 @@
 
 static bool is_row_float(int dtype) { return dtype_on_tensor_engine(dtype); }
 
-static bool is_plain(const HloType *t) {
-    return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0;
-}
-
 static bool refuse_tensor(const HloType *t, Why *why) {
     return why_refuse(why, t->kind != HT_TENSOR || t->dynamic || t->text ? WHY_SIZES : WHY_EMPTY);
 }
@@ -31,13 +27,13 @@ bool rows_may_hold(const Hlo *h, const HloOp *op, Why *why) {
     if (op->nresults != 1 || !op->noperands)
         return why_refuse(why, WHY_NO_INSTRUCTION);
     const HloType *out = hlo_value_type(h, op->results);
-    if (!is_plain(out))
+    if (!hlo_has_elems(out))
         return refuse_tensor(out, why);
     bool floats = is_row_float(out->dtype), flags = out->dtype == DT_I1;
     bool in_floats = true, in_flags = true;
     for (uint32_t i = 0; i < op->noperands; i++) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
-        if (!is_plain(t))
+        if (!hlo_has_elems(t))
             return refuse_tensor(t, why);
         in_floats = in_floats && is_row_float(t->dtype);
         in_flags = in_flags && t->dtype == DT_I1;
@@ -80,11 +76,11 @@ static bool is_upper(const Hlo *h, ValueId v) {
 }
 
 bool rows_may_hold_ints(const Hlo *h, const HloOp *op) {
-    if (op->nresults != 1 || !op->noperands || op->noperands > 2 || !is_plain(hlo_value_type(h, op->results)))
+    if (op->nresults != 1 || !op->noperands || op->noperands > 2 || !hlo_has_elems(hlo_value_type(h, op->results)))
         return false;
     const HloType *out = hlo_value_type(h, op->results), *x = hlo_value_type(h, hlo_operand(h, op, 0));
     const HloAttr *by = op->noperands > 1 ? splat_value(h, hlo_operand(h, op, 1)) : NULL;
-    if (!is_plain(x) || (splat_value(h, hlo_operand(h, op, 0)) && (op->noperands < 2 || by)))
+    if (!hlo_has_elems(x) || (splat_value(h, hlo_operand(h, op, 0)) && (op->noperands < 2 || by)))
         return false;
     bool ints = is_row_int(out->dtype) && is_row_int(x->dtype);
     if (hlo_is(op, OT_INTS))
@@ -108,8 +104,8 @@ int64_t rows_reduced_columns(const Hlo *h, const HloOp *op, Why *why) {
         return why_refuse(why, WHY_BODY);
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
-    if (!is_plain(t) || !is_plain(out))
-        return refuse_tensor(is_plain(t) ? out : t, why);
+    if (!hlo_has_elems(t) || !hlo_has_elems(out))
+        return refuse_tensor(hlo_has_elems(t) ? out : t, why);
     if (!is_row_float(t->dtype) || t->dtype != out->dtype)
         return why_refuse_elements(why, t->dtype);
     if (!init || splat_value(h, hlo_operand(h, op, 0)))
@@ -165,7 +161,7 @@ int64_t rows_repeats(const Hlo *h, const HloOp *op) {
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-    if (!is_plain(in) || !is_plain(out) || n != in->rank || in->elems == out->elems)
+    if (!hlo_has_elems(in) || !hlo_has_elems(out) || n != in->rank || in->elems == out->elems)
         return -1;
     bool from[OTRN_MAX_RANK] = {0};
     int64_t last = -1;
@@ -221,20 +217,14 @@ Source rows_source(const Hlo *h, const HloOp *op, ValueId v) {
 }
 
 bool rows_is_count(const Hlo *h, ValueId v) {
-    OpId def = h->values.at[v].def;
-    while (def && hlo_at(h, def)->code == HLO_RESHAPE)
-        def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def;
-    if (!def || hlo_at(h, def)->code != HLO_IOTA)
-        return false;
-    const HloType *t = hlo_value_type(h, hlo_at(h, def)->results);
-    return t->rank == 1 && is_row_int(t->dtype) && t->elems < INT32_MAX;
+    v = before_reshapes(h, v);
+    const HloType *t = hlo_value_type(h, v);
+    return hlo_def_as(h, v, HLO_IOTA) && t->rank == 1 && is_row_int(t->dtype) && t->elems < INT32_MAX;
 }
 
 OpId rows_draw(const Hlo *h, ValueId v) {
-    OpId def = h->values.at[v].def;
-    while (def && hlo_at(h, def)->code == HLO_RESHAPE)
-        def = h->values.at[hlo_operand(h, hlo_at(h, def), 0)].def;
-    return def && hlo_at(h, def)->code == HLO_DRAW ? def : 0;
+    v = before_reshapes(h, v);
+    return hlo_def_as(h, v, HLO_DRAW) ? h->values.at[v].def : 0;
 }
 
 bool rows_of_ints(const Hlo *h, const HloOp *rows) {

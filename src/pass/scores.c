@@ -493,8 +493,7 @@ static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
 
 static bool is_of_first(const Scores *s, const Pair *p, ValueId v, uint32_t *result) { // v is R1's, through reshapes
     const Hlo *h = s->h;
-    while (h->values.at[v].def && hlo_at(h, h->values.at[v].def)->code == HLO_RESHAPE)
-        v = hlo_operand(h, hlo_at(h, h->values.at[v].def), 0);
+    v = before_reshapes(h, v);
     const HloOp *op = hlo_at(h, p->first);
     *result = v - op->results;
     return v >= op->results && v < op->results + op->nresults;

@@ -47,14 +47,12 @@ static void note_reads(Siblings *s, const HloOp *op, uint32_t at) {
     }
 }
 
-static bool is_plain(const HloType *t) { return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0; }
-
 static bool is_candidate(const Hlo *h, const HloOp *op) {
     const HloType *in = op->noperands ? hlo_value_type(h, hlo_operand(h, op, 0)) : NULL, *out;
-    if (!in || !op->nresults || !is_plain(in))
+    if (!in || !op->nresults || !hlo_has_elems(in))
         return false;
     out = hlo_value_type(h, op->results);
-    bool converts = op->code == HLO_CONVERT && is_plain(out) && !dtype_is_complex(in->dtype) && !dtype_is_complex(out->dtype);
+    bool converts = op->code == HLO_CONVERT && hlo_has_elems(out) && !dtype_is_complex(in->dtype) && !dtype_is_complex(out->dtype);
     if (op->code == HLO_FUSED || converts)
         return out->elems <= FUSED_ELEMS;
     return op->code == HLO_REDUCE && op->noperands == 2 && op->nresults == 1 && in->elems <= REDUCED_ELEMS;

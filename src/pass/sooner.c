@@ -52,12 +52,6 @@ static void need(Sooner *s, OpId id) {
     }
 }
 
-static void push(Compile *c, OpList *to, const HloRegion *r, uint32_t from, const bool *moved, bool which) {
-    for (uint32_t i = from; i < r->ops.n; i++)
-        if (moved[r->ops.at[i]] == which)
-            VEC_PUSH(c->scratch, to, r->ops.at[i]);
-}
-
 void pass_sooner(Compile *c) {
     Hlo *h = c->hlo;
     RegionId body = hlo_main(h)->body;
@@ -72,11 +66,10 @@ void pass_sooner(Compile *c) {
         note(&s, r->ops.at[i]);
     for (uint32_t i = r->ops.n; i-- > 0;)
         need(&s, r->ops.at[i]);
-    OpList out = {0};
-    for (uint32_t i = 0; i <= first; i++)
-        VEC_PUSH(c->scratch, &out, r->ops.at[i]);
-    push(c, &out, r, first + 1, s.moved, true);
-    push(c, &out, r, first + 1, s.moved, false);
-    assert(out.n == r->ops.n);
-    walk_set_ops(h, body, &out);
+    Moves moves;
+    moves_init(&moves, c);
+    for (uint32_t i = first + 1; i < r->ops.n; i++)
+        if (s.moved[r->ops.at[i]])
+            moves_behind(&moves, r->ops.at[i], r->ops.at[first]);
+    moves_make(&moves, body);
 }

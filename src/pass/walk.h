@@ -60,7 +60,6 @@ ValueId walk_reshape(Walk *w, ValueId v, int rank, const int64_t *dims);
 ValueId walk_convert(Walk *w, ValueId v, int dtype);
 ValueId walk_transpose(Walk *w, ValueId v, const int64_t *perm);
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
-void walk_count_uses(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value
 void walk_note_uses(Walk *w);
 static inline uint32_t walk_uses(const Walk *w, ValueId v) { return v < w->nuses ? w->uses[v] : 0; } // 0 of values made since
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
@@ -75,6 +74,18 @@ static inline bool walk_is_permutation(const int64_t *perm, int rank) {
         seen |= perm[i] >= 0 && perm[i] < rank ? UINT64_C(1) << perm[i] : 0;
     return seen + 1 == UINT64_C(1) << rank;
 }
+
+// Ops of a region that go to other places of it: what they read stands there, and who reads them stands behind.
+typedef struct Moves {
+    Hlo *h;
+    Arena *arena;
+    bool *away;              // per op that is there: not in its own place
+    OpList *before, *behind; // … what stands around that place, in order
+} Moves;
+void moves_init(Moves *m, Compile *c);
+void moves_before(Moves *m, OpId id, OpId place);
+void moves_behind(Moves *m, OpId id, OpId place);
+void moves_make(const Moves *m, RegionId r);
 
 // Where values of one region are found in another, for bodies being put together: a hash table.
 typedef struct ValueMap {
