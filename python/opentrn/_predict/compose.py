@@ -2,7 +2,7 @@
 """A step out of its parts, each priced as the program a device runs:
 
     micro-batches x (forward, backward, gradients added up)     one program; layers repeated, see Line
-    + pipeline: filling and draining, activations passed on     rounds of the slowest stage
+    + pipeline: filling and draining, activations passed on     the schedule, event by event
     + the update                                                one program: gradients reduced over the data-parallel replicas,
                                                                 clipped, the optimizer, with ZeRO-1 and 2 weights gathered
 
@@ -22,6 +22,7 @@ UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
 # published BERT-large steps grow by 4 to 20 % (9 in the mean) and GPT3's by 2 to 8 %, which are its reduction's.
 _SLOWEST = 0.011
+_SIMULATED = 8  # micro-batches for each stage, event by event; those behind them go at the slowest stage's pace
 _HLO = {"bf16": "bf16", "fp32": "f32"}
 
 
@@ -123,9 +124,49 @@ def updates(job, x, prices):
     return p.updates(*p.heaviest())
 
 
-def bubble(rounds, chunks):
-    """Seconds that the slowest stage waits for the others to fill and drain; rounds: of each stage, a micro-batch there and back."""
-    return (sum(rounds) - max(rounds)) / chunks
+def _turns(d, n, micros, schedule, chunks):
+    """(forward or backward, micro-batch, chunk) in the order in which device d of n does them."""
+    ahead = micros * chunks if schedule == "gpipe" else min((n - d - 1) * (2 if chunks > 1 else 1) + (chunks - 1) * n + 1, micros * chunks)
+    turn = [(g * n + i, c) for g in range(-(-micros // n)) for c in range(chunks) for i in range(min(n, micros - g * n))]
+    forward, backward = [("f", m, c) for m, c in turn], [("b", m, chunks - 1 - c) for m, c in turn]
+    steps = forward[:ahead]
+    for f, b in zip([*forward[ahead:], *[None] * ahead], backward):
+        steps += [b] if f is None or schedule == "gpipe" else [b, f]
+    return steps
+
+
+def makespan(stages, micros, schedule, chunks=1, passing=0.0):
+    """Seconds of a pipeline, event by event: each device does its work in the schedule's order as soon as what it needs is there, and passes on what it
+    made. stages: (forward, backward) seconds of each device; chunks: pieces of a device's layers, each a stage of its own."""
+    n = len(stages)
+    micros = -(-micros // n) * n if chunks > 1 else micros  # interleaved ones take them in groups; one that is not full takes as long
+    steady = min(micros, _SIMULATED * n)
+    slowest = max(f + b for f, b in stages) + 2 * passing * chunks
+    order = [_turns(d, n, steady, schedule, chunks) for d in range(n)]
+    done: dict[tuple[str, int, int], float] = {}
+    free, at = [0.0] * n, [0] * n
+    while any(at[d] < len(order[d]) for d in range(n)):
+        before = sum(at)
+        for d in range(n):
+            while at[d] < len(order[d]):
+                what, m, c = order[d][at[d]]
+                s, last = c * n + d, n * chunks - 1
+                need = (("f", m, s - 1) if s else None) if what == "f" else ("f", m, s) if s == last else ("b", m, s + 1)
+                if need and need not in done:
+                    break
+                begin = max(free[d], done[need]) if need else free[d]
+                free[d] = done[what, m, s] = begin + stages[d][what == "b"] / chunks + passing
+                at[d] += 1
+        assert sum(at) > before, "the schedule waits for itself"
+    return max(free) + (micros - steady) * slowest
+
+
+def pipeline(rounds, micros, x, passing):
+    """Seconds that the slowest stage waits for the others to fill and drain, and that passing on takes; rounds: of each stage, a micro-batch there and back."""
+    share = 1 / 4 if x.recompute == "full" else 1 / 3  # of a round, forward
+    stages = [(share * r, (1 - share) * r) for r in rounds]
+    alone, all_of_it = (makespan(stages, micros, x.schedule, x.chunks, p) for p in (0.0, passing))
+    return alone - micros * max(rounds), all_of_it - alone
 
 
 def step(job, x, prices):
@@ -137,8 +178,8 @@ def step(job, x, prices):
     exposed = [p.micro(kind, "exposed_us")(n) * 1e-6 for kind, n in line]
     busy = [p.micro(kind, "comm_us")(n) * 1e-6 for kind, n in line]
     slow = max(range(len(line)), key=lambda s: micro[s])
-    passing = _passing(job, x, prices) * 2 * (m + x.pp - 1) * x.chunks if x.pp > 1 else 0.0
-    seconds = {"micro_batches": m * micro[slow], "bubble": bubble(micro, x.chunks), "passing_on": passing}
+    waits, passing = pipeline(micro, m, x, _passing(job, x, prices)) if x.pp > 1 else (0.0, 0.0)
+    seconds = {"micro_batches": m * micro[slow], "bubble": waits, "passing_on": passing}
     update = p.update(*p.heaviest())
     seconds["reduction"], seconds["gathering"] = 1e-6 * update["reducing_us"], 1e-6 * update["gathering_us"]
     seconds["optimizer"] = (update["total_us"] + job.machine.dispatch_us) * 1e-6 - seconds["reduction"] - seconds["gathering"]
