@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch._inductor.inductor_prims  # defines prims.fma, which Dynamo uses
 
-from opentrn.torch import dtypes
+from opentrn.torch import dtypes, randomness  # noqa: F401 (defines operators too)
 from opentrn.torch.builder import Value
 
 TABLE: dict[torch._ops.OpOverload, Callable[..., Any]] = {}
