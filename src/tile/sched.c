@@ -21,7 +21,6 @@
 #include "tile/count.h"
 #include "tile/sched.h"
 
-#define PIECE_BITS 15      // HBM is tracked in pieces of 32 KiB
 #define STEPS_LEAST 48     // of a program that is worth a second thread
 #define PROBE_LOOK 64      // touches
 

@@ -12,6 +12,9 @@
 #define REC_DEPS 10
 #define MEET_ENGINE ENG_GPSIMD // where the cores meet, as on the real chip
 
+#define PIECE_BITS 15 // HBM is tracked in pieces of 32 KiB,
+#define PIECE_CELL ((1u << PIECE_BITS) / 64) // … each of 64 cells
+
 typedef struct Touch { // pieces of HBM
     uint32_t seg, first, last;
     uint32_t lo, hi; // bytes: where it begins in the first, and ends in the last

@@ -51,6 +51,7 @@ typedef struct Piece { // of HBM
     Counts now;
     uint32_t before[HAZ_SEMS]; // writes before those of `now`
     uint32_t lo, hi;           // the bytes of it that writes of `now` lie between; hi 0: there are none
+    uint64_t cells;            // … and which of its cells they touch
 } Piece;
 
 typedef struct Segment { // of HBM, by pieces
@@ -184,7 +185,15 @@ static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count) { // 
 static uint32_t touch_lo(const Touch *t, uint64_t piece) { return piece == t->first ? t->lo : 0; }
 static uint32_t touch_hi(const Touch *t, uint64_t piece) { return piece == t->last ? t->hi : UINT32_MAX; }
 
-static bool is_beside(const Piece *h, const Touch *t, uint64_t piece) { return touch_hi(t, piece) <= h->lo || touch_lo(t, piece) >= h->hi; }
+static uint64_t touch_cells(const Touch *t, uint64_t piece) {
+    uint32_t first = touch_lo(t, piece) / PIECE_CELL, hi = touch_hi(t, piece), last = hi == UINT32_MAX ? 63 : (hi - 1) / PIECE_CELL;
+    assert(first <= last && last < 64);
+    return (UINT64_MAX >> (63 - last)) & (UINT64_MAX << first);
+}
+
+static bool is_beside(const Piece *h, const Touch *t, uint64_t piece) {
+    return touch_hi(t, piece) <= h->lo || touch_lo(t, piece) >= h->hi || !(h->cells & touch_cells(t, piece));
+}
 
 static void need_piece(uint32_t want[HAZ_SEMS], const Piece *h, uint32_t epoch, const Touch *t, uint64_t piece) {
     if (h->now.epoch != epoch)
@@ -202,7 +211,7 @@ static void note_piece(Piece *h, uint32_t epoch, int own, uint32_t count, const 
     if (h->now.epoch != epoch) {
         counts_reset(&h->now, epoch);
         memset(h->before, 0, sizeof h->before);
-        h->lo = h->hi = 0;
+        h->lo = h->hi = 0, h->cells = 0;
     }
     if (!t->writes) {
         h->now.r[own] = count;
@@ -212,8 +221,9 @@ static void note_piece(Piece *h, uint32_t epoch, int own, uint32_t count, const 
         for (int s = 0; s < HAZ_SEMS; s++)
             h->before[s] = h->now.w[s] > h->before[s] ? h->now.w[s] : h->before[s];
         memset(h->now.w, 0, sizeof h->now.w);
-        h->hi = 0;
+        h->hi = 0, h->cells = 0;
     }
+    h->cells |= touch_cells(t, piece);
     h->lo = h->hi && h->lo < lo ? h->lo : lo;
     h->hi = h->hi > hi ? h->hi : hi;
     h->now.w[own] = count;
