@@ -5,7 +5,8 @@
 #include <string.h>
 
 bool room_take(Room *r, uint32_t bytes, uint32_t *at) {
-    assert(r->at[0] <= r->end[0] && r->at[1] <= r->end[1]);
+    assert(r->at[0] <= r->end[0]);
+    assert(r->at[1] <= r->end[1]);
     for (int i = 0; i < 2; i++)
         if (r->at[i] + bytes <= r->end[i]) {
             *at = r->at[i];
@@ -22,7 +23,8 @@ Area area_make(Emit *e, uint32_t at, uint32_t end) {
 }
 
 void area_ways(Area *a, Ring *r, uint32_t ways, uint32_t way_bytes) {
-    assert(a->count && a->rings[a->count - 1] == r);
+    assert(a->count);
+    assert(a->rings[a->count - 1] == r);
     assert(ways * way_bytes <= r->bytes);
     r->ways = ways, r->way_bytes = way_bytes;
     r->haz = ARENA_NEWN(a->e->c->scratch, Haz, r->n * ways);

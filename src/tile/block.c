@@ -126,7 +126,8 @@ static uint32_t panel_bytes(const Block *b, const Panel *p) {
 }
 
 uint32_t block_turned_slot(const Block *b, uint32_t epi) {
-    assert(epi < b->nepi && !b->epi[epi].over_rows);
+    assert(epi < b->nepi);
+    assert(!b->epi[epi].over_rows);
     uint32_t slot = 0;
     for (uint32_t i = 0; i < epi; i++) {
         bool first = !b->epi[i].over_rows;

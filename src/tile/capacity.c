@@ -31,7 +31,8 @@ void capacity_values(Emit *e) {
     Artifact *art = e->art;
     HloRegion *body = &h->regions.at[f->body];
     const HloOp *ret = region_return(h, body);
-    assert(ret->noperands == f->nresults && body->nargs == f->nargs);
+    assert(ret->noperands == f->nresults);
+    assert(body->nargs == f->nargs);
     art->nargs = f->nargs;
     art->nresults = f->nresults;
     art->args = ARENA_NEWN(e->c->arena, ArtValue, f->nargs + 1);

@@ -450,7 +450,10 @@ static double move_cost(const Walk *k, const Walk *f, int64_t tile, int64_t cols
 double contract_cost(const Contract *c, int64_t *insts) {
     Plan p = {0};
     plan_cut(&p, c, false);
-    assert(p.block_m > 0 && p.block_n > 0 && p.span > 0 && p.tile_k > 0);
+    assert(p.block_m > 0);
+    assert(p.block_n > 0);
+    assert(p.span > 0);
+    assert(p.tile_k > 0);
     int64_t blocks_m = ceil_div(p.m, p.block_m), blocks_n = ceil_div(p.n, p.block_n), spans = ceil_div(p.m, p.span);
     int64_t tiles = ceil_div(p.k, p.tile_k), cols = min64(p.n, p.block_n);
     int64_t in_l = 0, in_r = 0, out = 0;

@@ -54,7 +54,8 @@ int64_t count_most(const Lower *l, Form f) {
 }
 
 bool count_form(const Lower *l, ValueId v, Form *out) {
-    assert(v && v < l->h->values.n);
+    assert(v);
+    assert(v < l->h->values.n);
     int64_t number;
     *out = l->form[v];
     if (out->known)
@@ -297,7 +298,8 @@ bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i) 
     RegionId region = h->op_regions.at[loop->regions + 1];
     const HloRegion *body = &h->regions.at[region];
     ValueId arg = body->args + i, next = hlo_operand(h, region_return(l->h, body), i);
-    assert(loop->code == HLO_WHILE && i < loop->noperands);
+    assert(loop->code == HLO_WHILE);
+    assert(i < loop->noperands);
     OpId def = h->values.at[next].def;
     const HloOp *op = def ? hlo_at(h, def) : NULL;
     if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || l->uses[arg] != 1 || l->uses[next] != 1)
@@ -375,7 +377,8 @@ bool count_reads_first(Lower *l, const HloOp *loop, uint32_t i, BufId b) {
     RegionId region = h->op_regions.at[loop->regions + 1];
     OpId update = h->values.at[hlo_operand(h, region_return(h, &h->regions.at[region]), i)].def;
     const HloOp *put = hlo_at(h, update);
-    assert(put->code == HLO_DYNAMIC_UPDATE_SLICE && l->bufs.at[b].kind == BUF_ARG);
+    assert(put->code == HLO_DYNAMIC_UPDATE_SLICE);
+    assert(l->bufs.at[b].kind == BUF_ARG);
     ValueId whole = h->regions.at[l->main->body].args + l->bufs.at[b].index;
     uint32_t n, pieces = 0;
     const OpId *users = users_of(&l->users, whole, &n);

@@ -444,7 +444,9 @@ bool dot_fits_epilogue(Emit *e, const Epilogue *p) {
     Dot *d = ARENA_NEW(e->c->scratch, Dot);
     Step s = {.op = p->rows};
     dot_init(d, e, p->dot);
-    assert(d->m > 0 && d->n > 0 && d->k > 0);
+    assert(d->m > 0);
+    assert(d->n > 0);
+    assert(d->k > 0);
     set_turns(d);
     return fit_rows(d, &s, p) != NULL;
 }

@@ -56,7 +56,8 @@ BufId lower_memory(const Lower *l, BufId b) {
 // A use at the current step: the buffer lives at least until here, and as long as any loop that began
 // after it was made.
 void lower_touch(Lower *l, BufId id) {
-    assert(id && id < l->bufs.n);
+    assert(id);
+    assert(id < l->bufs.n);
     TBuf *b = &l->bufs.at[id];
     uint32_t now = l->steps.n;
     if (now > b->last)
@@ -606,7 +607,8 @@ static void count_uses(Lower *l, RegionId r) {
 
 // The value a returned one shares its buffer with: through reshapes and barriers to its producer.
 ValueId lower_producer(const Lower *l, ValueId v) {
-    assert(v && v < l->h->values.n);
+    assert(v);
+    assert(v < l->h->values.n);
     for (;;) {
         OpId def = l->h->values.at[v].def;
         if (!def || !shares_operand(l, hlo_at(l->h, def)))

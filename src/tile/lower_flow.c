@@ -100,7 +100,8 @@ void lower_while(Lower *l, OpId id) {
     HloRegion cond = *hlo_op_region(h, &op, 0), body = *hlo_op_region(h, &op, 1);
     const HloOp ret = *region_return(l->h, &body);
     assert(ret.noperands == op.noperands);
-    assert(cond.nargs == op.noperands && body.nargs == op.noperands);
+    assert(cond.nargs == op.noperands);
+    assert(body.nargs == op.noperands);
     BufId *state = ARENA_NEWN(l->c->scratch, BufId, op.noperands + 1);
     bool *unchanged = ARENA_NEWN(l->c->scratch, bool, op.noperands + 1);
     Loop made = {.parent = l->loop};
@@ -179,7 +180,8 @@ void lower_branches(Lower *l, OpId id) {
     Hlo *h = l->h;
     HloOp op = *hlo_at(h, id);
     ValueId index = hlo_operand(h, &op, 0);
-    assert(hlo_value_type(h, index)->elems == 1 && op.nregions > 0);
+    assert(hlo_value_type(h, index)->elems == 1);
+    assert(op.nregions > 0);
     BufId index_buf = lower_operand(l, index);
     lower_release(l, index);
     BufId *out = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);

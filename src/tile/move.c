@@ -370,7 +370,8 @@ void emit_cast(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const HloOp *op = hlo_at(h, s->op);
     const HloType *from = hlo_value_type(h, hlo_operand(h, op, 0)), *to = hlo_value_type(h, op->results);
-    assert(from->elems == to->elems && rows_is_cast(h, op));
+    assert(from->elems == to->elems);
+    assert(rows_is_cast(h, op));
     int64_t cols = to->rank > 1 && to->elems ? to->dims[to->rank - 1] : 1, at, end;
     emit_share(e, to->elems / cols, to->elems / cols > CAST_ROWS ? CAST_ROWS : 1, &at, &end);
     for (at *= cols, end *= cols; at < end;) {

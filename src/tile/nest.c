@@ -60,7 +60,8 @@ void nest_at(const Nest *n, int outer, const int64_t *at, int64_t *src, int64_t 
 void nest_put(Emit *e, const Nest *n, int engine, int queue, uint64_t src, uint64_t dst, int dtype, const NestTerm *term) {
     int outer = n->rank > DMA_AXES ? n->rank - DMA_AXES : 0, first = DMA_AXES - (n->rank - outer);
     int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(dtype);
-    assert(n->rank >= 0 && n->rank <= OTRN_MAX_RANK);
+    assert(n->rank >= 0);
+    assert(n->rank <= OTRN_MAX_RANK);
     assert(queue < QUEUE_COUNT);
     do {
         int64_t from, to;

@@ -572,7 +572,8 @@ static void follow_part(const Follow *f) {
 }
 
 void pair_follow(Lower *l, Pair *p) {
-    assert(p->cores == 2 && p->is_split);
+    assert(p->cores == 2);
+    assert(p->is_split);
     Follow f = {.l = l, .p = p, .memories = memories_make(l)};
     for (f.step = 0; f.step < l->steps.n; f.step++) {
         if (p->meets[f.step])

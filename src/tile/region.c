@@ -104,14 +104,17 @@ static void push_step(Region *p, KStep s) {
 }
 
 uint16_t region_step(Region *p, int op, int dtype, uint16_t a, uint16_t b, uint16_t c) {
-    assert(a < p->dtypes.n && b < p->dtypes.n && c < p->dtypes.n);
+    assert(a < p->dtypes.n);
+    assert(b < p->dtypes.n);
+    assert(c < p->dtypes.n);
     KStep s = {.op = (uint16_t)op, .src = {a, b, c}, .dst = region_reg(p, dtype)};
     push_step(p, s);
     return s.dst;
 }
 
 uint16_t region_compare(Region *p, int direction, uint16_t a, uint16_t b) {
-    assert(a < p->dtypes.n && p->dtypes.at[a] == p->dtypes.at[b]);
+    assert(a < p->dtypes.n);
+    assert(p->dtypes.at[a] == p->dtypes.at[b]);
     KStep s = {.op = HLO_COMPARE, .src = {a, b}, .attr = {(int16_t)direction, CMPT_NOTYPE}};
     s.dst = region_reg(p, DT_I1);
     push_step(p, s);

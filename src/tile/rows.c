@@ -355,7 +355,8 @@ static void forget_choices(RowOp *r) {
 
 void rows_open(RowOp *r) {
     assert(r->prow % r->group == 0);
-    assert(r->sets > 0 && r->width > 0);
+    assert(r->sets > 0);
+    assert(r->width > 0);
     r->prow /= r->group;
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
     memset(r->busy, 0, sizeof r->busy);
@@ -369,8 +370,10 @@ void rows_open(RowOp *r) {
 }
 
 void rows_tile(RowOp *r, int64_t p0, uint32_t m) {
-    assert(m > 0 && m <= PARTITIONS);
-    assert(p0 >= 0 && p0 + m <= r->prow);
+    assert(m > 0);
+    assert(m <= PARTITIONS);
+    assert(p0 >= 0);
+    assert(p0 + m <= r->prow);
     r->m = m;
     for (uint32_t i = 0; i < r->nodes.n; i++)
         rows_node(r, i)->made = false;
@@ -500,7 +503,9 @@ RowOp *rows_epilogue(Emit *e, const Step *s, const Epilogue *p, uint32_t at, uin
 }
 
 void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
-    assert(n > 0 && n <= EPILOGUE_COLS && c0 + n <= r->cols);
+    assert(n > 0);
+    assert(n <= EPILOGUE_COLS);
+    assert(c0 + n <= r->cols);
     uint32_t slice = (uint32_t)(c0 / EPILOGUE_COLS % 2);
     if (!r->sliced || r->slice_key[slice] == c0)
         return;
@@ -514,8 +519,11 @@ void rows_columns(RowOp *r, int64_t c0, uint32_t n) {
 
 void rows_from_psum(RowOp *r, uint32_t tiles, uint32_t psum_at, Haz *haz, int64_t row, uint32_t m, int64_t c0, uint32_t n) {
     uint32_t width = r->width / tiles, loc = r->e->loc;
-    assert(tiles > 0 && m > 0 && m <= PARTITIONS);
-    assert(r->epi && n <= EPILOGUE_COLS);
+    assert(tiles > 0);
+    assert(m > 0);
+    assert(m <= PARTITIONS);
+    assert(r->epi);
+    assert(n <= EPILOGUE_COLS);
     r->m = m, r->psum_haz = haz, r->tiles = tiles;
     r->slice = r->sliced ? (uint32_t)(c0 / EPILOGUE_COLS % 2) : 0;
     for (uint32_t c = 0; c < n; c += width) {

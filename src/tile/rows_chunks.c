@@ -246,7 +246,8 @@ bool rows_forms(RowOp *r) {
     const Block *b = r->block;
     Arena *a = r->e->c->scratch;
     uint32_t tiles = (uint32_t)((b->part + 127) / 128);
-    assert(b->width > 0 && b->width <= b->n);
+    assert(b->width > 0);
+    assert(b->width <= b->n);
     r->levels = last_pass(r);
     r->column_sets = b->by_columns ? tiles : r->levels + 2 > ROW_SETS ? r->levels + 2 : ROW_SETS;
     r->parts = (uint32_t)((b->n + b->width - 1) / b->width);
@@ -270,14 +271,18 @@ bool rows_forms(RowOp *r) {
 // --- passes ------------------------------------------------------------------------------------------
 
 void rows_pass_begin(RowOp *r, uint32_t pass, int64_t p0, uint32_t m) {
-    assert(pass <= r->levels && m > 0 && m <= 128);
+    assert(pass <= r->levels);
+    assert(m > 0);
+    assert(m <= 128);
     r->m = m;
     r->nodes.at = form_of(r, pass, true)->nodes;
     rows_emit_columns(r, pass, p0);
 }
 
 bool rows_chunk(RowOp *r, uint32_t pass, bool masked, int64_t p0, int64_t c0, uint32_t n) {
-    assert(pass <= r->levels && n > 0 && n <= r->width);
+    assert(pass <= r->levels);
+    assert(n > 0);
+    assert(n <= r->width);
     RowForm *f = form_of(r, pass, masked);
     r->nodes.at = f->nodes, r->w = n;
     for (uint32_t i = 0; i < r->nodes.n; i++)

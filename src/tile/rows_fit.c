@@ -82,7 +82,8 @@ static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
 uint32_t rows_lay_out(RowOp *r, const bool *need, int pass) {
     uint32_t n = r->nodes.n, count = 0;
     int32_t *owner = ARENA_NEWN(r->e->c->scratch, int32_t, n + 1); // slot -> node + 1
-    assert(pass >= -1 && pass <= (int)r->levels);
+    assert(pass >= -1);
+    assert(pass <= (int)r->levels);
     for (uint32_t i = 0; i < n; i++)
         rows_node(r, i)->last = i, rows_node(r, i)->slot = -1;
     for (uint32_t i = 0; i < n; i++)
@@ -210,7 +211,8 @@ static bool counts_from_one(const RowOp *r) {
 }
 
 bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {
-    assert(width > 0 && least_sets > 0);
+    assert(width > 0);
+    assert(least_sets > 0);
     r->spare_at = place_kept(r);
     r->slots_at = r->spare_at + (r->levels ? align((uint32_t)width * 4) : 0);
     r->count_at = r->slots_at;
@@ -250,7 +252,8 @@ void rows_lay_whole(RowOp *r, bool keep) {
 
 // Chooses chunk width, slots and sets. Raises CAPACITY when even narrow chunks do not fit.
 bool rows_fit(RowOp *r) {
-    assert(r->rows > 0 && r->cols > 0);
+    assert(r->rows > 0);
+    assert(r->cols > 0);
     assert(r->area_at + r->area_bytes <= ISA_SBUF_BYTES);
     r->group = r->flat ? 1 : rows_together(r);
     rows_fold(r);

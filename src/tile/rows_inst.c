@@ -105,7 +105,8 @@ static double engine_ns(const RowOp *r, int engine, bool full) {
 }
 
 void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
-    assert(write && n <= REC_READS);
+    assert(write);
+    assert(n <= REC_READS);
     Price price;
     price_alone(r->e->chip, NULL, &in, &price);
     r->busy[in.engine] += (double)price.busy * 1e-3;
@@ -270,7 +271,9 @@ static void put_folded_divide(RowOp *r, const Node *n, const Arg *dst) {
     }
     Arg x = rows_arg(r, left->src[0], true), a = scale_of(r, left);
     IsaInst in = rows_make(r, ISA_SCALAR_TT, ENG_VECTOR, dst, NULL, true);
-    assert(x.kind == ARG_TENSOR && a.kind != ARG_TENSOR && x.addr != dst->addr);
+    assert(x.kind == ARG_TENSOR);
+    assert(a.kind != ARG_TENSOR);
+    assert(x.addr != dst->addr);
     rows_src(r, &in, &x, true);
     rows_src1(r, &in, dst, true);
     in.op0 = in.op1 = ALU_MUL;

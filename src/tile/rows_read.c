@@ -113,7 +113,9 @@ void rows_read(RowOp *r) {
     const HloRegion *region = hlo_op_region(h, op, 0);
     uint32_t n;
     const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-    assert(op->code == HLO_ROWS && n == op->noperands && region->nargs == n);
+    assert(op->code == HLO_ROWS);
+    assert(n == op->noperands);
+    assert(region->nargs == n);
     VEC_RESERVE(r->e->c->scratch, &r->nodes, n + region->ops.n);
     for (uint32_t i = 0; i < n; i++) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));

@@ -196,7 +196,8 @@ void emit_lane(Emit *e, Lane lane, bool tiles_apart) {
 void emit_join(Emit *e, Lane other) {
     if (e->probe)
         return;
-    assert(e->lane != LANE_NONE && other != e->lane);
+    assert(e->lane != LANE_NONE);
+    assert(other != e->lane);
     LaneTail *mine = &e->sched->lane[e->lane], *theirs = &e->sched->lane[other];
     emit_task(e);
     open_task(e)->dep[other] = mine->after[other] = theirs->tasks;

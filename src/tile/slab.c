@@ -430,7 +430,9 @@ bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
     Plan p = {0};
     if (!plan_cut(&p, s, false))
         return false;
-    assert(p.images > 0 && p.rows > 0 && p.wide > 0);
+    assert(p.images > 0);
+    assert(p.rows > 0);
+    assert(p.wide > 0);
     int64_t blocks = s->depth.places * ceil_div(s->batch, p.images) * ceil_div(s->row.places, p.rows), wides = ceil_div(s->outs, p.wide);
     int64_t products = blocks * wides * p.slices * s->row.taps * p.groups, places = p.images * p.rows * s->col.places;
     double column = COLUMN_NS * (p.elem >= 4 ? 1 : 0.25), elem = (double)p.elem, size = (double)p.out_elem;

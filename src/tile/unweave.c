@@ -101,7 +101,8 @@ void emit_unweave(Emit *e) {
     uint32_t begin = e->code.of.n; // what was recorded and placed since the last time is at the end
     while (begin && e->code_order.at[begin - 1])
         begin--;
-    assert(e->code_order.n == e->code.of.n && e->code_loc.n == e->code.of.n);
+    assert(e->code_order.n == e->code.of.n);
+    assert(e->code_loc.n == e->code.of.n);
     Weave v = {.n = e->code.of.n - begin};
     uint32_t *order = e->code_order.at + begin;
     v.code = arena_alloc(e->c->scratch, v.n * sizeof *v.code);
