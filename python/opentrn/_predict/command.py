@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from opentrn._predict import compose, config, errors, layout, machines, money, roof, search
+from opentrn._predict import advice, compose, config, errors, layout, machines, money, roof, search
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.price import Prices
 
@@ -149,27 +149,6 @@ def predict(job, x, prices):
             "global_batch": job.global_batch, "precision": job.precision, "optimizer": job.optimizer, **result, **errors.expected(job, x, result)}  # fmt: skip
 
 
-def knob(job, x, prices):
-    """The one change that makes it fit and costs least, as words for the command line; None when none does."""
-    fits = []
-    changes: list[tuple[str, dict[str, Any]]]
-    changes = [("--recompute=selective", {"recompute": "selective"}), ("--recompute=full", {"recompute": "full"})]
-    changes += [(f"--zero={z}", {"zero": z}) for z in (1, 2, 3) if z > x.zero]
-    if x.micro_batch > 1:
-        changes.append((f"--micro-batch={x.micro_batch // 2}", {"micro_batch": x.micro_batch // 2}))
-    if x.dp % 2 == 0:
-        changes.append((f"--tp={2 * x.tp} --dp={x.dp // 2}", {"tp": 2 * x.tp, "dp": x.dp // 2}))
-        changes.append((f"--pp={2 * x.pp} --dp={x.dp // 2}", {"pp": 2 * x.pp, "dp": x.dp // 2}))
-    for words, change in changes:
-        try:
-            result = step(job, dataclasses.replace(x, **change), prices)
-        except Fault:
-            continue
-        if result["fits"]:
-            fits.append((result["step_s"], words))
-    return min(fits)[1] if fits else None
-
-
 def told(r):
     """The answer as text."""
     at = r["layout"]
@@ -195,7 +174,7 @@ def told(r):
     )
     held = ", ".join(f"{k} {v / g:.2f}" for k, v in r["memory"].items())
     lines.append(f"memory         {r['hbm_peak_bytes'] / g:.2f} of {r['hbm_bytes'] / g:.0f} GiB a device: {held}")
-    lines.append(f"fits           {'yes' if r['fits'] else 'no: ' + (r.get('knob') or 'no single change does it') + (' would' if r.get('knob') else '')}")
+    lines.append(f"fits           {'yes' if r['fits'] else advice.told(r)}")
     lines.append(f"compiling      {r['compile_s']:.1f} s on this host, once")
     return "\n".join(lines)
 
@@ -229,9 +208,7 @@ def answer(o):
         x = table.rows[0][0]
     else:
         x = layout_of(job, given)
-    result = predict(job, x, prices)
-    if not result["fits"]:
-        result["knob"] = knob(job, x, prices)
+    result = _judged(job, x, prices)
     if o.instance in measured:
         result = money.replaced(result, *measured[o.instance])
     if table:
@@ -247,10 +224,28 @@ def answer(o):
     return job, x, result, table, prices
 
 
+def _judged(job, x, prices):
+    """A prediction, and what would make it fit where it does not."""
+    tried = lambda job, x: step(job, x, prices)
+    try:
+        result = predict(job, x, prices)
+    except TooLarge as fault:
+        found = advice.knobs(job, x, tried)
+        raise TooLarge(str(fault), f"{found[0]['change']} would fit" if found else fault.hint) from None
+    if not result["fits"]:
+        result["knobs"] = advice.knobs(job, x, tried)
+        result["knob"] = result["knobs"][0]["change"] if result["knobs"] else None
+    return result
+
+
 def _searched(job, given, prices, by, top):
     watch = sys.stderr.isatty()
     say = (lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)) if watch else (lambda text: None)
-    found = search.search(job, given, prices, by, say, step=step)
+    try:
+        found = search.search(job, given, prices, by, say, step=step)
+    except TooLarge as fault:
+        more = advice.grown(job, given, lambda job, x: step(job, x, prices))
+        raise TooLarge(str(fault), f"{more[0]['change']} would fit" if more else fault.hint) from None
     if watch:
         print("\r\033[K", end="", file=sys.stderr)
     found.rows = found.rows[: max(top, 1)]

@@ -21,7 +21,7 @@ LAYERS = 3  # of the longer piece: the second layer alone may be a few percent q
 UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two updates, the most that fit: a few fill a collective's bucket only in part
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
 # published BERT-large steps grow by 4 to 20 % (9 in the mean) and GPT3's by 2 to 8 %, which are its reduction's.
-_SLOWEST = 0.011
+SLOWEST = 0.011
 _SIMULATED = 8  # micro-batches for each stage, event by event; those behind them go at the slowest stage's pace
 _HLO = {"bf16": "bf16", "fp32": "f32"}
 
@@ -183,7 +183,7 @@ def step(job, x, prices):
     update = p.update(*p.heaviest())
     seconds["reduction"], seconds["gathering"] = 1e-6 * update["reducing_us"], 1e-6 * update["gathering_us"]
     seconds["optimizer"] = (update["total_us"] + job.machine.dispatch_us) * 1e-6 - seconds["reduction"] - seconds["gathering"]
-    seconds["waiting"] = _SLOWEST * math.log2(job.nodes) * sum(seconds.values())
+    seconds["waiting"] = SLOWEST * math.log2(job.nodes) * sum(seconds.values())
     seconds = {k: v for k, v in seconds.items() if v}
     comm = m * busy[slow] + passing + 1e-6 * update["comm_us"]
     shown = m * exposed[slow] + passing + seconds.get("reduction", 0) + seconds.get("gathering", 0)

@@ -6,6 +6,8 @@ them: a tensor-parallel group is neighbours, the stages of a pipeline are far fr
 """
 
 import dataclasses
+import itertools
+import math
 
 from opentrn._predict.fault import Fault
 from opentrn._predict.spec import Cut
@@ -85,18 +87,29 @@ class Layout:
 
 def check(job, x):
     """Raises Fault where a layout is not possible, with what would be."""
-    m, have = job.model, job.nodes * job.machine.devices
     for name in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "chunks"):
         if getattr(x, name) < 1:
             raise Fault(f"--{name.replace('_', '-')}={getattr(x, name)}: a whole number above 0 is needed")
     if x.zero not in (0, 1, 2, 3):
         raise Fault(f"--zero={x.zero}: 0, 1, 2 or 3")
+    try:
+        _check_devices(job, x)
+        _check_model(job, x, job.model)
+    except Fault as fault:
+        if not fault.hint:
+            fault.hint = nearest(job, x)
+        raise
+    _check_batch(job, x)
+
+
+def _check_devices(job, x):
+    have = job.nodes * job.machine.devices
     if x.devices != have:
-        rest = x.tp * x.pp * x.cp
-        could = f"--dp={have // rest}" if have % rest == 0 else f"tp x pp x cp = {rest} does not divide {have}; choose powers of two"
         parts = f"tp {x.tp} x pp {x.pp} x dp {x.dp}" + (f" x cp {x.cp}" if x.cp > 1 else "")
-        raise Fault(f"{parts} is {x.devices} devices; {job.nodes} of {job.machine.name} have {have}", could)
-    _check_model(job, x, m)
+        raise Fault(f"{parts} is {x.devices} devices; {job.nodes} of {job.machine.name} have {have}")
+
+
+def _check_batch(job, x):
     step = x.dp * x.micro_batch
     if job.global_batch % step:
         near = max(job.global_batch // step, 1) * step
@@ -107,28 +120,45 @@ def _check_model(job, x, m):
     if job.precision == "fp8" and not job.machine.fp8:
         raise Fault(f"{job.machine.name} multiplies fp8 no quicker than bf16", "--precision=bf16, or an --instance with trn2, trn3, H100 or newer")
     if m.heads % x.tp:
-        raise Fault(f"{m.heads} heads cannot be shared by tp {x.tp}", f"--tp={_divisor(m.heads, x.tp)}")
+        raise Fault(f"{m.heads} heads cannot be shared by tp {x.tp}")
     if m.kv % x.tp and x.tp % m.kv:
-        raise Fault(f"{m.kv} heads of keys cannot be shared by tp {x.tp}", f"--tp={_divisor(m.kv, x.tp)}")
+        raise Fault(f"{m.kv} heads of keys cannot be shared by tp {x.tp}")
     if m.hidden % x.tp:
-        raise Fault(f"an MLP of {m.hidden} cannot be shared by tp {x.tp}", f"--tp={_divisor(m.hidden, x.tp)}")
+        raise Fault(f"an MLP of {m.hidden} cannot be shared by tp {x.tp}")
     if x.pp > 1 and m.task != "lm":
-        raise Fault(f"a pipeline over {m.kind} is not modelled", "--pp=1")
+        raise Fault(f"a pipeline over {m.kind} is not modelled")
     if x.pp > m.layers // x.chunks:
-        raise Fault(f"{m.layers} layers cannot be {x.pp} stages of {x.chunks}", f"--pp={m.layers}")
+        raise Fault(f"{m.layers} layers cannot be {x.pp} stages of {x.chunks}")
     if x.cp > 1 and (m.task != "lm" or job.seq % (2 * x.cp)):
-        raise Fault(f"a sequence of {job.seq} cannot be shared by cp {x.cp}", "--cp=1")
-    if x.tp > 1 and m.task == "classes":
-        raise Fault(f"tp {x.tp} of {m.kind} is not modelled", "--tp=1")
+        raise Fault(f"a sequence of {job.seq} cannot be shared by cp {x.cp}" if m.task == "lm" else f"a sequence of {m.kind} that devices share is not modelled")
     if x.ep > 1 and (not m.experts or m.experts % x.ep or x.dp % x.ep):
-        raise Fault(
-            f"ep {x.ep} needs experts ({m.kind} has {m.experts}) and data-parallel replicas (dp {x.dp}) that it divides", "--ep=1"
-        )
-    if x.sp and job.seq // x.cp % x.tp:
-        raise Fault(f"a sequence of {job.seq} cannot be shared by tp {x.tp}", "--sp=off")
+        raise Fault(f"ep {x.ep} needs experts ({m.kind} has {m.experts}) and data-parallel replicas (dp {x.dp}) that it divides", "" if m.experts else "--ep=1")
+    if x.sp and (job.seq // x.cp % x.tp or m.task != "lm"):
+        raise Fault(f"a sequence of {job.seq} cannot be shared by tp {x.tp}" if m.task == "lm" else f"activations of {m.kind} are not cut by position", "--sp=off")
     if m.places == "learned" and m.task != "classes" and job.seq > m.positions:
         raise Fault(f"a sequence of {job.seq} is longer than the {m.positions} positions of the model", f"--seq={m.positions}")
 
 
-def _divisor(n, most):
-    return max(d for d in range(1, most + 1) if n % d == 0)
+def nearest(job, x):
+    """The possible layout that is nearest to one that is not, as words; "" where there is none."""
+    have, best = job.nodes * job.machine.devices, []
+    for tp, cp, pp in itertools.product(_divisors(have, job.model.heads), _divisors(have, x.cp), _divisors(have, min(job.model.layers, max(x.pp, 64)))):
+        if have % (tp * cp * pp):
+            continue
+        dp = have // (tp * cp * pp)
+        ep = _divisors(math.gcd(dp, job.model.experts or 1), x.ep)[-1]
+        y = dataclasses.replace(x, tp=tp, cp=cp, pp=pp, dp=dp, ep=ep, chunks=min(x.chunks, max(job.model.layers // pp, 1)))
+        try:
+            _check_model(job, y, job.model)
+        except Fault:
+            continue
+        far = sum(w * abs(math.log(getattr(y, k) / getattr(x, k))) for k, w in {"tp": 1, "cp": 1, "pp": 1, "ep": 1, "dp": 0.1}.items())  # dp is what is left over
+        best.append((job.global_batch % (dp * y.micro_batch) != 0, round(far, 6), tp, y))
+    if not best:
+        return ""
+    y = min(best, key=lambda v: v[:3])[3]
+    return " ".join(f"--{k}={getattr(y, k)}" for k in ("tp", "pp", "dp", "cp", "ep", "chunks") if getattr(y, k) != getattr(x, k))
+
+
+def _divisors(n, most):
+    return [d for d in range(1, min(n, most) + 1) if n % d == 0]

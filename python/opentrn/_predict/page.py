@@ -13,7 +13,7 @@ import math
 import pathlib
 import re
 
-from opentrn._predict import errors, search
+from opentrn._predict import advice, errors, search
 from opentrn._predict.fault import Fault
 
 _STYLE = """
@@ -237,7 +237,7 @@ def text(job, x, r, table, points):
     g = 2.0**30
     title = f"{r['model']}, {r['parameters'] / 1e9:.3g}G weights, on {r['nodes']} × {r['instance']}"
     shape = " ".join(f"{k}={at[k]}" for k in ("tp", "pp", "dp", "cp", "ep", "zero"))
-    warn = "" if r["fits"] else f"<p class=bad>Does not fit{': ' + _text(r['knob']) + ' would' if r.get('knob') else ''}.</p>"
+    warn = "" if r["fits"] else f"<p class=bad>Fits: {_text(advice.told(r))}.</p>"
     engines = r.get("engines")
     body = [
         f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}; {r['global_batch']:,} sequences of {r['seq']:,}, "

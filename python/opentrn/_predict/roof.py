@@ -18,8 +18,9 @@ import pathlib
 from types import SimpleNamespace
 
 from opentrn import _library
-from opentrn._predict.compose import BYTES, model_flops, parameters, stages
+from opentrn._predict.compose import BYTES, SLOWEST, stages
 from opentrn._predict.layout import check
+from opentrn._predict.size import adapters, lasting, model_flops, parameters, seen, tokens_of, work
 
 KERNELS, GELU_KERNELS = 10, 24  # of an eager layer, forward and backward: all between its products; gelu by tanh, written out in many
 SOFTWARE = ("compiled", "eager")
@@ -101,34 +102,43 @@ def _is_plain(job, x):
     return x.attention == "plain" or (x.attention is None and job.model.task == "mlm" and job.software == "compiled" and x.devices == 1)
 
 
-def parts(job, x):
-    """Seconds of a micro-batch on one device, by operation, and of what is beside it."""
-    m, a, t = job.model, job.machine, x.micro_batch * job.seq / x.cp
-    if m.task == "classes":
-        t = x.micro_batch * ((m.image // m.patch) ** 2 + 1)
-    attention, mlp, ends = parameters(m)
-    busy = attention + mlp * (m.chosen / m.experts if m.experts else 1)
-    layers = (m.layers + m.decoder) / x.pp
-    again = {"full": 4 / 3, "selective": 1.0, "none": 1.0}[x.recompute]
+def _inner(m):
+    """Features of a layer's MLP that pass through HBM, in those of one without a gate."""
+    return m.hidden * (1.5 if m.gated else 1.0) * (1.25 * m.chosen if m.experts else 1.0)
+
+
+def parts(job, x, n=None, last=True):
+    """Seconds of a micro-batch on a device with n of the layers and, last, the head, by operation, and of what is beside it."""
+    m, a, t = job.model, job.machine, x.micro_batch * tokens_of(job.model, job.seq) / x.cp
+    n = m.layers if n is None else n
+    layers, ends, pairs, late = (x.micro_batch / (x.cp * x.tp) * v for v in (*work(m, job.seq), lasting(m, job.seq)))
+    share, deep = n / m.layers, n * (m.layers + m.decoder) / m.layers
+    full, learn = x.recompute == "full", 4 if job.lora else 6
     rate, attend = _products(job)
-    seq = job.seq if m.task != "classes" else t / x.micro_batch
-    seen = (0.5 if m.task == "lm" else 1.0) * (min(m.window / seq, 1.0) if m.window else 1.0)
-    pairs = 4 * seq * m.heads * m.head * seen * layers * t * 3 * (3.5 / 3) / x.tp
     widened, size = job.software == "eager" and job.precision != "fp32", BYTES[x.types(job)[0][0]]
+    again = 4 / 3 if full else 1.0
     out = {
-        "products": 6 * busy / x.pp * t * again / x.tp / rate,
-        "head": 6 * m.vocab * m.width * t / x.tp / (rate if job.precision == "fp32" else a.flops * a.products) if m.task != "classes" else 0.0,
-        "attention": pairs * (4 / 3 if x.recompute == "full" else 1.0) / attend,
-        "between": layers * t * m.width * size * soft().passes * again / x.tp / a.hbm,
-        "logits": t * m.vocab * (soft().eager_logit_bytes if widened else soft().logit_bytes) / x.tp / a.hbm if m.task != "classes" else 0.0,
+        "products": (learn * layers + 2 * full * (layers - late) + (6 + 2 * full) * adapters(m, job.lora) * t / x.tp) * share / rate,
+        "head": learn * ends / (rate if job.precision == "fp32" else a.flops * a.products) if last else 0.0,
+        "attention": (14 + 4 * full) * pairs * seen(m, job.seq) * share / attend,  # the backward pass makes scores again
+        "between": deep * t * (m.width + _inner(m) / 4) / 2 * size * soft().passes * again / x.tp / a.hbm,
+        "logits": ends / m.width * (soft().eager_logit_bytes if widened else soft().logit_bytes) / a.hbm if last and m.task != "classes" else 0.0,
     }
     if widened and m.act == "gelu":
-        out["between"] += layers * t * m.hidden * 4 * soft().gelu_passes / x.tp / a.hbm
+        out["between"] += deep * t * m.hidden * 4 * soft().gelu_passes / x.tp / a.hbm
     if _is_plain(job, x):
-        out["scores"] = layers * t * m.heads * seq * soft().score_bytes / x.tp / a.hbm
+        out["scores"] = pairs / m.head * share * soft().score_bytes * again / a.hbm
     if x.tp > 1:  # two sums forward and two backward, each scattered and gathered
-        out["tensor_parallel"] = 4 * again * layers * 2 * t * m.width * 2 * (1 - 1 / x.tp) / a.link
+        out["tensor_parallel"] = (5 if full else 4) * deep * 2 * t * m.width * 2 * (1 - 1 / x.tp) / _rate(job, x.tp, 1)
+    if x.ep > 1:  # to the experts and back
+        out["experts"] = (5 if full else 4) * deep * 1.25 * m.chosen * t * m.width * size / x.tp * (1 - 1 / x.ep) / _rate(job, x.ep, x.tp * x.cp)
+    if x.cp > 1:  # keys and values go round, forward, backward, and their gradients: beside attention
+        round_trip = 3 * deep * 2 * max(m.kv / x.tp, 1) * m.head * t * (x.cp - 1) * size / _rate(job, x.cp, x.tp)
+        out["context"] = max(round_trip - out["attention"], 0.0)
     return out
+
+
+BESIDE = ("tensor_parallel", "experts", "context")  # of the parts, those that are talk
 
 
 def weights(m):
@@ -145,63 +155,98 @@ def launches(job, micros):
     return micros * (weights(m) * soft().tensor_s + alone * soft().kernel_s)
 
 
-def _rate(job, x, ranks):
-    """Bytes a second of a device's collective: links inside a machine, its share of the network beyond."""
+def _rate(job, ranks, apart):
+    """Bytes a second of a device in a collective of ranks, `apart` devices from each other: links inside a machine; beyond, the
+    network, which the groups that have a part in the machine share."""
     a = job.machine
-    return a.link if ranks * x.tp <= a.devices else min(a.link, soft().rails * a.network / min(a.devices, x.tp) if x.tp > 1 else soft().rails * a.network)
+    return a.link if ranks * apart <= a.devices else min(a.link, soft().rails * a.network / min(a.devices, apart))
+
+
+def _held(job, x, kind):
+    """(weights of a device with this stage of the model, those of them that learn)."""
+    m, lines = job.model, stages(job.model, x)
+    attention, mlp, ends = parameters(m)
+    share = max(n for k, n in lines if k == kind) / m.layers
+    here = {"whole": 1.0, "middle": 0.0}.get(kind, 1.0 if m.tied else 0.5)
+    count = (attention + mlp / x.ep) * share / x.tp + ends * here / x.tp
+    return count, adapters(m, job.lora) * share / x.tp if job.lora else count
 
 
 def step(job, x):
     check(job, x)
     m, a, micros = job.model, job.machine, x.micros(job)
-    attention, mlp, ends = parameters(m)
-    count = (attention + mlp / x.ep) / (x.tp * x.pp) + ends / x.tp
+    line = stages(m, x)
+    held = {kind: _held(job, x, kind) for kind, _ in line}
+    count, learned = max(held.values())
     ranks = x.dp * x.cp
-    work = parts(job, x)
-    busy = sum(work.values())
+    works = [parts(job, x, n, kind in ("whole", "last")) for kind, n in line]
+    rounds = [sum(w.values()) for w in works]
+    slow = max(range(len(line)), key=lambda s: rounds[s])
+    busy, work_here = rounds[slow], works[slow]
     types, master = x.types(job)
-    passes = 3 if x.zero == 3 else 1 if x.zero == 2 else 0
-    comm = passes * count * 2 * (1 - 1 / ranks) / _rate(job, x, ranks) if ranks > 1 else 0.0
+    meet = _rate(job, ranks, x.tp)
+    passes = (2 * count + learned) if x.zero == 3 else learned if x.zero == 2 else 0
+    comm = passes * 2 * (1 - 1 / ranks) / meet
     late = max(comm - busy, 0.0)
-    seconds = {"micro_batches": micros * busy, "sharding": micros * late, "bubble": (x.pp - 1) * (busy + late) / x.chunks}
-    if x.pp > 1:
-        seconds["passing_on"] = 2 * (micros + x.pp - 1) * x.micro_batch * job.seq / x.cp * m.width * 2 / x.tp / _rate(job, x, a.devices + 1)
-    whole = 2 * count * BYTES[types[2]] * (1 - 1 / ranks) / _rate(job, x, ranks) if ranks > 1 and x.zero < 2 else 0.0
+    seconds = {"micro_batches": micros * busy, "sharding": micros * late, "bubble": (sum(rounds) - busy + (x.pp - 1) * late) / x.chunks}
+    if x.pp > 1:  # every device of a machine passes on at once
+        apart = x.tp * x.cp * x.dp
+        seconds["passing_on"] = 2 * (micros + x.pp - 1) * x.chunks * x.micro_batch * job.seq / x.cp * m.width * 2 / x.tp / _rate(job, 2, apart)
+    whole = 2 * learned * BYTES[types[2]] * (1 - 1 / ranks) / meet if x.zero < 2 else 0.0
     seconds["reduction"] = max(whole - busy / 2, 0.0)  # beside the last backward pass
-    seconds["optimizer"] = count * 28 / (ranks if x.zero else 1) / a.hbm
+    seconds["optimizer"] = learned * 28 / (ranks if x.zero else 1) / a.hbm
     device = sum(seconds.values())
     seconds["host"] = soft().host_s if x.devices > 1 else math.hypot(device, launches(job, micros)) - device
+    seconds["waiting"] = SLOWEST * math.log2(job.nodes) * sum(seconds.values())
     seconds = {k: v for k, v in seconds.items() if v}
-    talk = micros * (comm + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + whole
-    shown = micros * (late + work.get("tensor_parallel", 0)) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
-    return _told(job, x, seconds, work, talk, shown, count)
+    told = sum(work_here.get(k, 0.0) for k in BESIDE)
+    talk = micros * (comm + told) + seconds.get("passing_on", 0) + whole
+    shown = micros * (late + told) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
+    return _told(job, x, seconds, work_here, talk, shown)
 
 
-def _memory(job, x, count):
-    m, (types, master), share = job.model, x.types(job), x.dp * x.cp
-    t = x.micro_batch * job.seq / x.cp
-    layer = {"full": 2 * m.width, "selective": 34 * m.width / 2, "none": 34 * m.width / 2}[x.recompute] / x.tp
-    kept = max(n for _, n in stages(m, x)) * layer * t * min(x.micros(job), x.pp)
-    return {
-        "weights": count * BYTES[types[1]] / (share if x.zero == 3 else 1),
-        "gradients": count * BYTES[types[2]] / (share if x.zero > 1 else 1),
-        "optimizer": count * (8 + 4 * master) / (share if x.zero else 1),
-        "activations": kept,
-        "work": t * m.vocab * 6 / x.tp + 34 * m.width * t / x.tp,
-    }
+def _kept(job, x):
+    """Bytes that a layer keeps for the backward pass, of one token."""
+    m = job.model
+    if x.recompute == "full":
+        return 2 * m.width
+    size, some = BYTES[x.types(job)[0][0]], m.chosen * 1.25 if m.experts else 1
+    made = 4 * m.width + 2 * (m.heads + m.kv) * m.head + (3 if m.gated else 2) * m.hidden * some
+    kept = made * size + (2 * m.width if m.dropout else 0)
+    if job.software == "eager" and job.precision == "amp" and m.act == "gelu":
+        kept += 12 * m.hidden  # gelu by tanh, written out: what each of its steps made
+    return kept / x.tp + (4 * m.heads / x.tp * tokens_of(m, job.seq) if _is_plain(job, x) else 0)
 
 
-def _told(job, x, seconds, work, talk, shown, count):
+def _memory(job, x):
+    """Of the fullest stage."""
+    m, (types, master), share, most = job.model, x.types(job), x.dp * x.cp, {}
+    t = x.micro_batch * tokens_of(m, job.seq) / x.cp
+    for s, (kind, n) in enumerate(stages(m, x)):
+        count, learned = _held(job, x, kind)
+        logits = t * m.vocab * (12 if job.precision in ("amp", "fp32") else 6) / x.tp if kind in ("whole", "last") and m.task != "classes" else 0.0
+        held = {
+            "weights": count * BYTES[types[1]] / (share if x.zero == 3 else 1),
+            "gradients": learned * BYTES[types[2]] / (share if x.zero > 1 else 1),
+            "optimizer": learned * (8 + 4 * master) / (share if x.zero else 1),
+            "activations": n * (m.layers + m.decoder) / m.layers * _kept(job, x) * t * (min(x.micros(job), x.pp - s) if x.schedule != "gpipe" else x.micros(job)),
+            "work": logits + 34 * m.width * t / x.tp,
+        }
+        most = max(most, held, key=lambda v: sum(v.values()))
+    return most
+
+
+def _told(job, x, seconds, work, talk, shown):
     total, a, m = sum(seconds.values()), job.machine, job.model
     tokens = job.global_batch * (job.seq if m.task != "classes" else 1)
-    usd = a.usd_per_hour * job.nodes * min(1.0, x.devices / (job.nodes * a.devices))
-    held = {k: int(v) for k, v in _memory(job, x, count).items()}
+    usd = a.usd_per_hour * job.nodes
+    held = {k: int(v) for k, v in _memory(job, x).items()}
     return {
         "step_s": total, "tokens_per_s": tokens / total, "samples_per_s": job.global_batch / total, "usd_per_hour": usd or None,
         "usd_per_1m_tokens": usd / 3600 * total / tokens * 1e6 if usd else None, "price_basis": a.basis if usd else "no price is published",
-        "mfu": model_flops(m, job.seq) * job.global_batch / (total * x.devices * a.flops), "comm_share": min(talk / total, 1.0),
+        "mfu": model_flops(m, job.seq, job.lora) * job.global_batch / (total * x.devices * a.flops), "comm_share": min(talk / total, 1.0),
         "exposed_comm_share": min(shown / total, 1.0), "bubble_share": seconds.get("bubble", 0.0) / total, "hbm_peak_bytes": sum(held.values()),
         "hbm_bytes": a.memory, "fits": sum(held.values()) <= a.memory, "memory": held, "compile_s": 0.0, "micro_batches": x.micros(job),
         "parameters": sum(parameters(m)), "instructions": 0, "seconds": seconds, "operations": work,
-        "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule")} | {"sp": x.tp > 1},
+        "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule")} | {"sp": x.cut(job).sp},
     }  # fmt: skip

@@ -56,6 +56,16 @@ def pairs(m, seq):
     return seq * min(seq, m.window or seq)
 
 
+def seen(m, seq):
+    """The share of a model's pairs that no mask leaves out."""
+    seq = tokens_of(m, seq)
+    near = min(seq, m.window or seq)
+    if m.task == "lm":
+        return 1 - near / (2 * seq)
+    out = wanted(seq)
+    return (m.layers * seq**2 + m.decoder * out * (out / 2 + seq)) / (m.layers * seq**2 + m.decoder * out * (out + seq)) if m.decoder else 1.0
+
+
 def _through(m, seq, q, kv, mlp):
     """Weights of all layers, each as often as a token goes through; a decoder makes what is wanted and attends to the encoder's result too."""
     if not m.decoder:
@@ -77,6 +87,11 @@ def work(m, seq):
         ends = seq * m.vocab * m.width + ((seq + 1) * m.width**2 + 2 * m.width if m.task == "mlm" else 0)
     layers = _through(m, seq, q, kv, mlp * (m.chosen if m.experts else 1) + m.width * m.experts)
     return layers, ends, pair * m.heads * m.head
+
+
+def lasting(m, seq):
+    """Of the layers' work what is not computed again with whole layers: their last product, whose result nothing backward needs."""
+    return _through(m, tokens_of(m, seq), 0, 0, m.width * m.hidden * (m.chosen if m.experts else 1))
 
 
 def model_flops(m, seq, lora=0):
