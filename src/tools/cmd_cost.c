@@ -6,9 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elem.h"
 #include "tools/prof.h"
 
 #define DAYS_MOST 36525.0
+#define LEAST 0.01      // share of its time that a run trains, below which it does not
 #define RESTART_S 600.0 // until a run is up again behind a failure, from the cache
 
 // --- a run of days ------------------------------------------------------------------------------------
@@ -20,12 +22,23 @@ static double above_zero(Tool *t, int opt, const char *what) {
     return v;
 }
 
-// Young's interval between checkpoints loses least.
+// Seconds of work between checkpoints that lose least, where failures come after `mean` seconds in the mean: what is done again and the
+// pauses weigh the same there.
+static double interval(double mean, double pause) {
+    double low = 0, high = mean;
+    for (int i = 0; i < 100; i++) {
+        double at = (low + high) / 2;
+        *(1 - elem_exp(-(at + pause) / mean) > at / mean ? &low : &high) = at;
+    }
+    return high;
+}
+
+// Failures come at any time, while a run starts again too (Daly, 2006): that many seconds go by for each interval of work.
 static void goodput(Tool *t, uint32_t machines, Run *r) {
     double mean = above_zero(t, OPT_MTBF, "hours") * 3600 / machines, pause = above_zero(t, OPT_CHECKPOINT_S, "seconds");
-    r->every_s = sqrt(2 * pause * mean);
-    r->goodput = 1 - (pause / r->every_s + (r->every_s / 2 + RESTART_S) / mean);
-    if (r->goodput <= 0) {
+    r->every_s = interval(mean, pause);
+    r->goodput = r->every_s / (mean * elem_exp(RESTART_S / mean) * elem_expm1((r->every_s + pause) / mean));
+    if (!(r->goodput > LEAST)) {
         ctx_hint(t->ctx, "--mtbf-hours, --checkpoint-s");
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "%u machines fail so often that checkpoints and restarts take all the time", machines);
     }

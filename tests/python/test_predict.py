@@ -379,6 +379,31 @@ def test_money(tmp_path):
     assert opentrn("predict", str(path), "--instance=p5.48xlarge", *shape, "--measured=fast").returncode == 2
 
 
+@pytest.mark.parametrize("nodes, mtbf_hours, pause", [(64, 4000, 60), (1024, 4000, 60), (4096, 4000, 60), (16, 500, 300)])
+def test_goodput(nodes, mtbf_hours, pause):
+    """What is told of days is what they are, event by event: work, pauses, failures at any time, what is done again."""
+    import random
+
+    from opentrn._predict import money
+
+    run, draw = money.Run(mtbf_hours, pause), random.Random(19)
+    share, every = money.goodput(run, nodes)
+    mean, now, kept = mtbf_hours * 3600 / nodes, 0.0, 0.0
+    fails = draw.expovariate(1 / mean)
+    while now < 20000 * mean:
+        if now + every + pause < fails:
+            now, kept = now + every + pause, kept + every
+            continue
+        now = fails
+        while fails <= now:  # until it is up again without another
+            fails = now + draw.expovariate(1 / mean)
+            if fails < now + money.RESTART_S:
+                now = fails
+        now += money.RESTART_S
+    assert kept / now == pytest.approx(share, rel=0.01)
+    assert all(money.goodput(money.Run(mtbf_hours, pause, every * f), nodes)[0] < share for f in (0.8, 1.25))
+
+
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
 def test_same_from_jax(name):
     """A step written whole in JAX over two replicas takes what its configuration's composition does."""

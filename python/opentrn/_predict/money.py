@@ -12,6 +12,7 @@ import math
 
 from opentrn._predict.fault import Fault
 
+LEAST = 0.01  # share of its time that a run trains, below which it does not
 RESTART_S = 600.0  # until a job is up again behind a failure, from the cache
 
 
@@ -25,18 +26,30 @@ class Run:
     starts: int = 1  # of the job, beside failures
 
 
+def interval(mean, pause):
+    """Seconds of work between checkpoints that lose least, where failures come after `mean` seconds in the mean: what is done again
+    and the pauses weigh the same there."""
+    low, high = 0.0, mean
+    for _ in range(100):
+        at = (low + high) / 2
+        low, high = (at, high) if 1 - math.exp(-(at + pause) / mean) > at / mean else (low, at)
+    return high
+
+
 def goodput(run, nodes):
-    """(share of the time that trains, seconds between checkpoints): Young's interval between checkpoints loses least."""
+    """(share of the time that trains, seconds between checkpoints). Failures come at any time, while a run starts again too
+    (Daly, 2006): that many seconds go by for each interval of work."""
     mean = run.mtbf_hours * 3600 / nodes
-    every = run.every_s or math.sqrt(2 * run.checkpoint_s * mean)
-    lost = run.checkpoint_s / every + (every / 2 + RESTART_S) / mean
-    return max(1 - lost, 0.0), every
+    every = run.every_s or interval(mean, run.checkpoint_s)
+    if (every + run.checkpoint_s + RESTART_S) / mean > 700:
+        return 0.0, every
+    return every / (mean * math.exp(RESTART_S / mean) * math.expm1((every + run.checkpoint_s) / mean)), every
 
 
 def run_of(result, run, tokens=None, days=None, cached=True):
     """A prediction carried on to a number of tokens, or of days."""
     share, every = goodput(run, result["nodes"])
-    if share <= 0:
+    if not share > LEAST:
         raise Fault(f"with {result['nodes']} machines that fail every {run.mtbf_hours:g} h, checkpoints and restarts take all the time", "--mtbf-hours, --checkpoint-s")
     compile_s = result["compile_s"] * (1 if cached else run.starts)
     rate = result["tokens_per_s"] * share

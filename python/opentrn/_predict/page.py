@@ -18,24 +18,30 @@ from opentrn._predict.fault import Fault
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c2024;--soft:#5b6570;--line:#d8dde2;--ground:#fff;--card:#f6f8fa;
---c0:#2f6fb0;--c1:#d9822b;--c2:#3a8f5c;--c3:#b5485d;--c4:#7a5ea8;--c5:#4aa3a2;--c6:#8a8f45;--c7:#7f7f7f}
+--c0:#2f6fb0;--c1:#d9822b;--c2:#3a8f5c;--c3:#b5485d;--c4:#7a5ea8;--c5:#2c8584;--c6:#7b8035;--c7:#7f7f7f;--c8:#a0522d}
 @media screen and (prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa5b1;--line:#333a42;--ground:#14171a;--card:#1c2126;
---c0:#6aa8e6;--c1:#f0a860;--c2:#6cc492;--c3:#e0808f;--c4:#ab93d6;--c5:#7fd0cf;--c6:#c2c775;--c7:#a8a8a8}}
+--c0:#6aa8e6;--c1:#f0a860;--c2:#6cc492;--c3:#e0808f;--c4:#ab93d6;--c5:#7fd0cf;--c6:#c2c775;--c7:#a8a8a8;--c8:#f3e3a1}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:980px;margin:2em auto;padding:0 1em}
 h1{font-size:1.35em;margin:0 0 .2em}h2{font-size:1.05em;margin:1.8em 0 .5em}p.sub,figcaption,.soft{color:var(--soft);margin:.2em 0}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:.7em;margin:1em 0}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(210px,45%),1fr));gap:.7em;margin:1em 0}
 .card{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:.6em .8em}
 .card b{display:block;font-size:1.35em;font-variant-numeric:tabular-nums}.card span{color:var(--soft);font-size:.88em}
 table{border-collapse:collapse;width:100%;font-size:.92em}th,td{padding:.3em .6em;border-bottom:1px solid var(--line);text-align:left}
 th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}
+.bar{display:flex;height:2.2em;gap:1px;overflow:hidden;border-radius:3px;margin:.4em 0;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.bar i{font-style:normal;font-size:.85em;line-height:2.6em;color:var(--ground);overflow:hidden;white-space:nowrap;text-indent:.4em;min-width:1px}
+.key{display:inline-block;width:.8em;height:.8em;margin-right:.5em;border-radius:2px;print-color-adjust:exact;-webkit-print-color-adjust:exact}td.w{white-space:nowrap}
 .scroll{overflow-x:auto}.bad{color:var(--c3)}@media(max-width:640px){.scroll svg{min-width:640px}}
 @page{margin:14mm}@media print{:root{color-scheme:light}body{margin:0;padding:0;max-width:none;font-size:12px}.card,svg,tr{break-inside:avoid}h2{break-after:avoid}.scroll{overflow:visible}}
 """
 
 
-_PICTURE, _SCROLLED = re.compile(r'<svg viewBox="0 0 900 (?!34").*?</svg>', re.S), r'<div class="scroll">\g<0></div>'
-_COLOURS = {"micro_batches": 0, "reduction": 1, "optimizer": 2, "gathering": 3, "bubble": 7, "passing_on": 5, "sharding": 6, "host": 4, "waiting": 4}
+_PICTURE, _SCROLLED = re.compile(r'<svg viewBox="0 0 900 .*?</svg>', re.S), r'<div class="scroll">\g<0></div>'
+_COLOURS = {"micro_batches": 0, "reduction": 1, "optimizer": 2, "gathering": 3, "bubble": 7, "passing_on": 5, "sharding": 6, "host": 4, "waiting": 8}
+_NAMES = {"micro_batches": "micro-batches", "reduction": "gradients reduced", "gathering": "weights gathered", "passing_on": "activations passed on",
+          "sharding": "weights gathered, gradients scattered", "host": "the host", "waiting": "waiting for the slowest machine", "between": "between products",
+          "bubble": "the pipeline's bubble"}  # fmt: skip
 
 
 def _text(v):
@@ -46,22 +52,19 @@ def _number(v, digits=4):
     return "–" if v is None else f"{v:,.0f}" if abs(v) >= 10000 else f"{v:.{digits}g}"
 
 
-def _bar(parts, unit, total=None):
+def _name(k):
+    return _NAMES.get(k, k.replace("_", " "))
+
+
+def _bar(parts, unit):
     """Parts side by side, each as wide as its share, and their names below."""
-    total = total or sum(parts.values()) or 1.0
-    x, shapes, rows = 0.0, [], []
+    total = sum(parts.values()) or 1.0
+    shapes, rows = [], []
     for i, (name, value) in enumerate(parts.items()):
-        i = _COLOURS.get(name, i)
-        wide = 900 * value / total
-        shapes.append(f'<rect x="{x:.1f}" y="0" width="{max(wide - 1, 0.5):.1f}" height="34" fill="var(--c{i % 8})"><title>{_text(name)}</title></rect>')
-        if wide > 60:
-            shapes.append(f'<text x="{x + 6:.1f}" y="22" style="fill:var(--ground)">{100 * value / total:.0f} %</text>')
-        x += wide
-        rows.append(
-            f'<tr><td><svg viewBox="0 0 10 10" style="display:inline-block;width:.8em;height:.8em;margin-right:.5em"><rect width="10" height="10" '
-            f'fill="var(--c{i % 8})"/></svg>{_text(name.replace("_", " "))}</td><td class=n>{_number(value)} {unit}</td><td class=n>{100 * value / total:.1f} %</td></tr>'
-        )
-    return f'<svg viewBox="0 0 900 34" role="img">{"".join(shapes)}</svg><table>{"".join(rows)}</table>'
+        colour, share, text = f"var(--c{_COLOURS.get(name, i % 9)})", 100 * value / total, _text(_name(name))
+        shapes.append(f'<i style="flex:{share:.3f} 0 0;background:{colour}" title="{text}">{f"{share:.0f} %" if share > 7 else ""}</i>')
+        rows.append(f'<tr><td><span class=key style="background:{colour}"></span>{text}</td><td class=n>{_number(value)} {unit}</td><td class=n>{share:.1f} %</td></tr>')
+    return f'<div class=bar role="img">{"".join(shapes)}</div><table>{"".join(rows)}</table>'
 
 
 def _shares(engines):
@@ -95,12 +98,11 @@ def _schedule(result):
             if s.get(k):
                 out.append(f'<rect x="{x:.1f}" y="{y + 3}" width="{max(wide(s[k]), 1):.1f}" height="16" fill="var(--c{colour})"><title>{k}</title></rect>')
                 x += wide(s[k])
-    named = ["micro_batches", *(k for k in ("reduction", "optimizer", "gathering", "waiting", "host") if s.get(k))]
-    key = "".join(
-        f'<rect x="{110 + 130 * i}" y="{24 * shown + 8}" width="10" height="10" fill="var(--c{_COLOURS[k]})"/><text x="{125 + 130 * i}" y="{24 * shown + 17}">{k.replace("_", "-")}</text>'
-        for i, k in enumerate(named)
-    )
-    return f'<svg viewBox="0 0 900 {24 * shown + 24}" role="img">{"".join(out)}{key}</svg>'
+    below = 24 * shown + 14
+    for i in range(5):  # the colours are named below the bar of parts
+        x, v = 110 + 195 * i, total * i / 4
+        out.append(f'<line x1="{x}" x2="{x}" y1="{below - 12}" y2="{below - 7}" stroke="var(--soft)"/><text class="soft" x="{x}" y="{below + 6}" text-anchor="{("start", "middle", "end")[(i > 0) + (i > 3)]}">{v:.4g} s</text>')
+    return f'<svg viewBox="0 0 900 {below + 12}" role="img">{"".join(out)}</svg>'
 
 
 def _memory(result):
@@ -123,8 +125,8 @@ def _memory(result):
     return (
         f'<svg viewBox="0 0 900 185" role="img"><polygon points="60,160 {line} 890,160" fill="var(--c0)" opacity=".35"/><polyline points="{line}" fill="none" '
         f'stroke="var(--c0)" stroke-width="2"/><line x1="60" x2="890" y1="{y(room):.1f}" y2="{y(room):.1f}" stroke="var(--c3)" stroke-dasharray="5 4"/>'
-        f'<text x="64" y="{y(room) - 5:.1f}">{room / g:.0f} GiB of HBM</text><text x="0" y="{max(y(base) + 4, y(top) + 18):.1f}">{base / g:.1f}</text>'
-        f'<text x="0" y="{y(top) + 4:.1f}">{top / g:.1f}</text><line x1="60" x2="890" y1="160" y2="160" stroke="var(--line)"/>'
+        f'<text x="64" y="{y(room) - 5:.1f}">{room / g:.0f} GiB of HBM</text><text x="0" y="{max(y(base) + 4, y(top) + 18):.1f}">{base / g:.1f} GiB</text>'
+        f'<text x="0" y="{y(top) + 4:.1f}">{top / g:.1f} GiB</text><line x1="60" x2="890" y1="160" y2="160" stroke="var(--line)"/>'
         f'<text class="soft" x="60" y="178">{turns} of {result["micro_batches"]} micro-batches, drawn alike, then reduction and optimizer</text></svg>'
     )
 
@@ -201,12 +203,12 @@ def _layouts(table):
     best, rows = table.rows[0][1], []
     for i, (x, r) in enumerate(table.rows):
         rows.append(
-            f"<tr><td class=n>{i + 1}<td>{_text(x.text())}<td class=n>{_number(r['step_s'])}<td class=n>{_number(r['tokens_per_s'])}"
+            f"<tr><td class=n>{i + 1}<td class=w>{_text(x.text())}<td class=n>{_number(r['step_s'])}<td class=n>{_number(r['tokens_per_s'])}"
             f"<td class=n>{_number(r['usd_per_1m_tokens'])}<td class=n>{r['hbm_peak_bytes'] / 2**30:.1f}<td>{_text(search.why(best, r)) if i else ''}</tr>"
         )
     return (
         f"<h2>Layouts</h2><p class=sub>{table.tried} priced; left out: {table.pruned_memory} that cannot fit, {table.pruned_time} that cannot be among the first, "
-        f"{table.unfit} that did not fit</p><div class=scroll><table><tr><th><th>layout<th class=n>step s<th class=n>tokens/s<th class=n>$/1M<th class=n>GiB"
+        f"{table.unfit} that did not fit</p><div class=scroll><table><tr><th><th>layout<th class=n>step s<th class=n>tokens/s<th class=n>$/1M tokens<th class=n>GiB a device"
         f"<th>beside the first</tr>{''.join(rows)}</table></div>"
     )
 
@@ -217,7 +219,8 @@ def _cards(r):
         (f"{r['step_s']:.4g} s", "a step, measured" if r.get("measured") else f"a step, expected error {errors.percent(r['expected_error'])}"), (f"{r['tokens_per_s']:,.0f}", "tokens a second"),
         (f"${usd:.4g}" if usd else "–", "per 1M tokens" if usd else _text(r["price_basis"])), (f"{100 * r['mfu']:.1f} %", "of the bf16 peak"),
         (f"{100 * r['comm_share']:.1f} %", f"collectives, {100 * r['exposed_comm_share']:.1f} % not hidden"), (f"{100 * r['bubble_share']:.1f} %", "pipeline bubble"),
-        (f"{r['hbm_peak_bytes'] / 2**30:.1f} GiB", f"of {r['hbm_bytes'] / 2**30:.0f} a device: {'fits' if r['fits'] else 'does not fit'}"),
+        (f"{r['hbm_peak_bytes'] / 2**30:.1f} GiB", f"of {r['hbm_bytes'] / 2**30:.0f} GiB a device: {'fits' if r['fits'] else 'does not fit'}"),
+        (f"${r['usd_per_hour']:,.0f}" if usd else f"{r['micro_batches']}", "an hour of all machines" if usd else "micro-batches of a replica"),
     ]  # fmt: skip
     return "".join(f"<div class=card><b>{a}</b><span>{b}</span></div>" for a, b in cards)
 
