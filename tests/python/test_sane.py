@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of any prediction: nine families of models, pairs of layouts, what the change between them may do.
 
-CI tries a few of them, drawn by a seed it prints (SANE_SEED=N draws others); `make sane` tries all.
+CI tries a few of them, drawn by a seed it prints (SANE_SEED=N draws others), on trn1 and all on a GPU's roofs; `make sane` tries all.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
-from opentrn._predict import command, config, layout, machines, price
+from opentrn._predict import command, config, layout, machines, price, size
 
 WIDE = dict(hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16, vocab_size=8192)
 FAMILIES = {
@@ -31,11 +31,10 @@ DECODERS = tuple(k for k in FAMILIES if k not in ("bert", "vit", "t5"))
 
 
 class Case:
-    """One family on trn1; asked for a layout it predicts it, and holds what it says to what any must."""
+    """One family on a machine; asked for a layout it predicts it, and holds what it says to what any must."""
 
-    def __init__(self, family, prices):
-        self.m, self.machine, self.prices = config.model(FAMILIES[family]), prices.machine, prices
-        self.tp = 1 if self.m.task == "classes" else 2
+    def __init__(self, family, machine, prices=None):
+        self.m, self.machine, self.prices, self.tp = config.model(FAMILIES[family]), machine, prices, 2
 
     def __call__(self, nodes=1, batch=None, precision="bf16", lora=0, dropout=None, **cut):
         m = self.m if dropout is None else dataclasses.replace(self.m, dropout=dropout, score_dropout=dropout)
@@ -46,6 +45,9 @@ class Case:
         r = command.predict(job, x, self.prices)
         tokens = job.global_batch * (job.seq if m.task != "classes" else 1)
         assert r["step_s"] * r["tokens_per_s"] == pytest.approx(tokens) and r["step_s"] == pytest.approx(sum(r["seconds"].values()))
+        done = size.model_flops(m, job.seq, lora) * job.global_batch
+        assert r["mfu"] == pytest.approx(done / (r["step_s"] * x.devices * self.machine.flops)) and r["step_s"] * x.devices * self.machine.flops > done
+        assert r["usd_per_1m_tokens"] == pytest.approx(nodes * self.machine.usd_per_hour / 3600 * r["step_s"] / tokens * 1e6)
         assert all(v >= 0 for v in (*r["seconds"].values(), *r["memory"].values())) and 0 < r["mfu"] < 1
         assert 0 <= r["exposed_comm_share"] <= r["comm_share"] <= 1 and 0 <= r["bubble_share"] < 1
         assert r["hbm_peak_bytes"] == sum(r["memory"].values()) and r["fits"] == (r["hbm_peak_bytes"] <= r["hbm_bytes"])
@@ -116,7 +118,7 @@ def experts_are_shared(at):
 
 FACTS = [(f, tuple(FAMILIES)) for f in (zero_holds_less, more_again_holds_less, larger_micro_batches_hold_more, nodes_add_no_more_than_they_are, dropout_takes_time)]
 FACTS += [(f, DECODERS) for f in (schedules_differ_as_they_should, stages_hold_less, context_shares_activations)]
-FACTS += [(adapters_hold_less, tuple(k for k in DECODERS if k != "mixtral")), (experts_are_shared, ("mixtral",))]
+FACTS += [(adapters_hold_less, DECODERS), (experts_are_shared, ("mixtral",))]
 EVERY = [(fact, family) for fact, families in FACTS for family in families]
 SEED = int(os.environ.get("SANE_SEED") or 19)
 CHOSEN = EVERY if os.environ.get("ALL_SANE") else random.Random(SEED).sample(EVERY, 4)
@@ -134,4 +136,9 @@ def prices(tmp_path_factory):
 @pytest.mark.parametrize("fact, family", CHOSEN, ids=lambda v: getattr(v, "__name__", str(v)))
 def test_sane(fact, family, prices):
     print(f"SANE_SEED={SEED}")
-    fact(Case(family, prices))
+    fact(Case(family, prices.machine, prices))
+
+
+@pytest.mark.parametrize("fact, family", EVERY, ids=lambda v: getattr(v, "__name__", str(v)))
+def test_sane_roofs(fact, family):
+    fact(Case(family, machines.machine("p5.48xlarge")))

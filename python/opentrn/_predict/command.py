@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from opentrn._predict import advice, compose, config, errors, layout, machines, money, roof, search
+from opentrn._predict import advice, compose, config, errors, layout, machines, money, roof, search, size
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.price import Prices
 
@@ -115,7 +115,7 @@ def job_of(o):
             raise Fault(f"--{name}={given[name]}: a whole number above 0 is needed")
     rest = (given["tp"] or 1) * (given["pp"] or 1) * (given["cp"] or 1)
     batch = o.global_batch or (given["dp"] or max(have // rest, 1)) * (given["micro_batch"] or 1) * (4 * given["pp"] if given["pp"] else 1)
-    return layout.Job(m, machine, o.nodes, seq, batch, o.precision, o.optimizer, o.lora, o.software), given
+    return layout.Job(m, machine, o.nodes, size.tokens_of(m, seq), batch, o.precision, o.optimizer, o.lora, o.software), given
 
 
 def is_whole(given):
@@ -151,7 +151,7 @@ def predict(job, x, prices):
 
 def told(r):
     """The answer as text."""
-    at = r["layout"]
+    at, pictures = r["layout"], r["model"] == "vit"
     g = 2.0**30
     shape = " ".join(f"{k}={at[k]}" for k in ("tp", "pp", "dp", "cp", "ep") if at[k] > 1 or k in ("tp", "pp", "dp"))
     lines = [
@@ -159,16 +159,17 @@ def told(r):
         f"layout         {shape} zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']} sp={'on' if at['sp'] else 'off'}"
         + (f" attention={at['attention']}" if "attention" in at else "")
         + (f" schedule={at['schedule']}" if at["pp"] > 1 else ""),
-        f"batch          {r['global_batch']} sequences of {r['seq']}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
+        f"batch          {r['global_batch']} {'pictures' if pictures else 'sequences of ' + str(r['seq'])}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
         f"step           {r['step_s']:.4g} s, "
         + ("measured; predicted parts: " if r.get("measured") else f"expected error {errors.percent(r['expected_error'])}: ")
         + " + ".join(f"{v:.3g} {k.replace('_', ' ')}" for k, v in r["seconds"].items()),
-        f"throughput     {r['tokens_per_s']:,.0f} tokens/s, {r['samples_per_s']:.4g} sequences/s, {100 * r['mfu']:.1f} % of the bf16 peak",
+        "throughput     " + (f"{r['samples_per_s']:,.4g} pictures/s" if pictures else f"{r['tokens_per_s']:,.0f} tokens/s, {r['samples_per_s']:.4g} sequences/s")
+        + f", {100 * r['mfu']:.1f} % of the bf16 peak",
     ]
     if r["usd_per_1m_tokens"] is None:
         lines.append(f"cost           not known: {r['price_basis']}; --price=USD/h tells yours")
     else:
-        lines.append(f"cost           {r['usd_per_1m_tokens']:.4g} USD per 1M tokens, {r['usd_per_hour']:.6g} USD/h ({r['price_basis']})")
+        lines.append(f"cost           {r['usd_per_1m_tokens']:.4g} USD per 1M {'pictures' if pictures else 'tokens'}, {r['usd_per_hour']:.6g} USD/h ({r['price_basis']})")
     lines.append(
         f"collectives    {100 * r['comm_share']:.1f} % of the step, {100 * r['exposed_comm_share']:.1f} % not hidden; bubble {100 * r['bubble_share']:.1f} %"
     )

@@ -154,12 +154,14 @@ def _roof(result, job):
     y = lambda v: 20 + 180 * (math.log10(peak) + 0.15 - math.log10(v)) / 3.2
     ridge, here = peak / band, at["flops"] / at["hbm_bytes"]
     low = peak / 10**3
+    named = lambda i: f"{10**i:,} FLOP for each byte of HBM" if i == 0 else f"{10**i:,}"
+    ticks = "".join(f'<text class="soft" x="{x(10**i):.0f}" y="228" text-anchor="{("start", "middle", "end")[(i > 0) + (i > 3)]}">{named(i)}</text>' for i in range(5))
     return (
         f'<svg viewBox="0 0 900 235" role="img"><polyline points="{x(max(low / band, 1)):.0f},{y(max(low / band, 1) * band):.0f} {x(ridge):.0f},{y(peak):.0f} 890,{y(peak):.0f}" '
         f'fill="none" stroke="var(--c1)" stroke-width="2"/><circle cx="{x(min(max(here, 1), 10**4)):.0f}" cy="{y(at["flops_per_s"]):.0f}" r="6" fill="var(--c0)"/>'
         f'<text x="{x(min(max(here, 1), 10**4)) + 10:.0f}" y="{y(at["flops_per_s"]) + 4:.0f}">{at["flops_per_s"] / 1e12:.1f} TFLOP/s at {here:.0f} FLOP/B</text>'
-        f'<text x="700" y="{y(peak) - 6:.0f}">{peak / 1e12:.0f} TFLOP/s {kind}</text><text class="soft" x="60" y="228">FLOP for each byte of HBM, 1 to 10000</text>'
-        f'<line x1="60" x2="890" y1="212" y2="212" stroke="var(--line)"/></svg>'
+        f'<text x="700" y="{y(peak) - 6:.0f}">{peak / 1e12:.0f} TFLOP/s {kind}</text><text class="soft" x="120" y="{y(120 * band) - 10:.0f}">{band / 1e9:,.0f} GB/s of HBM</text>'
+        f'<line x1="60" x2="890" y1="212" y2="212" stroke="var(--line)"/>{ticks}</svg>'
     )
 
 
@@ -213,11 +215,15 @@ def _layouts(table):
     )
 
 
+def _unit(r):
+    return "pictures" if r["model"] == "vit" else "tokens"
+
+
 def _cards(r):
     usd = r["usd_per_1m_tokens"]
     cards = [
-        (f"{r['step_s']:.4g} s", "a step, measured" if r.get("measured") else f"a step, expected error {errors.percent(r['expected_error'])}"), (f"{r['tokens_per_s']:,.0f}", "tokens a second"),
-        (f"${usd:.4g}" if usd else "–", "per 1M tokens" if usd else _text(r["price_basis"])), (f"{100 * r['mfu']:.1f} %", "of the bf16 peak"),
+        (f"{r['step_s']:.4g} s", "a step, measured" if r.get("measured") else f"a step, expected error {errors.percent(r['expected_error'])}"), (f"{r['tokens_per_s']:,.0f}", f"{_unit(r)} a second"),
+        (f"${usd:.4g}" if usd else "–", f"per 1M {_unit(r)}" if usd else _text(r["price_basis"])), (f"{100 * r['mfu']:.1f} %", "of the bf16 peak"),
         (f"{100 * r['comm_share']:.1f} %", f"collectives, {100 * r['exposed_comm_share']:.1f} % not hidden"), (f"{100 * r['bubble_share']:.1f} %", "pipeline bubble"),
         (f"{r['hbm_peak_bytes'] / 2**30:.1f} GiB", f"of {r['hbm_bytes'] / 2**30:.0f} GiB a device: {'fits' if r['fits'] else 'does not fit'}"),
         (f"${r['usd_per_hour']:,.0f}" if usd else f"{r['micro_batches']}", "an hour of all machines" if usd else "micro-batches of a replica"),
@@ -226,13 +232,17 @@ def _cards(r):
 
 
 def _costs(r):
-    rows = [("an hour of all machines", r["usd_per_hour"], r["price_basis"]), ("1M tokens", r["usd_per_1m_tokens"], "")]
+    rows = [("an hour of all machines", r["usd_per_hour"], r["price_basis"]), (f"1M {_unit(r)}", r["usd_per_1m_tokens"], "")]
     if r["usd_per_hour"]:
         rows.append(("a day", r["usd_per_hour"] * 24, f"{r['tokens_per_s'] * 86400 / 1e9:.4g}G tokens"))
     if r.get("run"):
         run = r["run"]
         rows.append(("the run", run["usd"], f"{run['tokens'] / 1e9:.4g}G tokens in {run['days']:.3g} days, goodput {100 * run['goodput']:.1f} %"))
     return "<table>" + "".join(f"<tr><td>{a}<td class=n>{_number(b)} USD<td class=soft>{_text(c)}</tr>" for a, b, c in rows) + "</table>"
+
+
+def _what(r):
+    return _unit(r) if r["model"] == "vit" else f"sequences of {r['seq']:,}"
 
 
 def text(job, x, r, table, points):
@@ -243,7 +253,7 @@ def text(job, x, r, table, points):
     warn = "" if r["fits"] else f"<p class=bad>Fits: {_text(advice.told(r))}.</p>"
     engines = r.get("engines")
     body = [
-        f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}; {r['global_batch']:,} sequences of {r['seq']:,}, "
+        f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}; {r['global_batch']:,} {_text(_what(r))}, "
         f"{r['precision']}, {r['optimizer']}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
         f"<h2>A step</h2>{_schedule(r)}{_bar(r['seconds'], 's')}",
         f"<h2>Engines in a micro-batch</h2>{_shares(engines)}" if engines else f"<h2>A micro-batch</h2>{_bar(r['operations'], 's')}",

@@ -185,23 +185,24 @@ def step(job, x):
     busy, work_here = rounds[slow], works[slow]
     types, master = x.types(job)
     meet = _rate(job, ranks, x.tp)
-    passes = (2 * count + learned) if x.zero == 3 else learned if x.zero == 2 else 0
-    comm = passes * 2 * (1 - 1 / ranks) / meet
+    shared = {3: 2 * (2 * count + learned), 2: BYTES[types[2]] * learned}.get(x.zero, 0)  # bytes of weights and gradients in each micro-batch
+    comm = shared * (1 - 1 / ranks) / meet
     late = max(comm - busy, 0.0)
     seconds = {"micro_batches": micros * busy, "sharding": micros * late, "bubble": (sum(rounds) - busy + (x.pp - 1) * late) / x.chunks}
     if x.pp > 1:  # every device of a machine passes on at once
         apart = x.tp * x.cp * x.dp
         seconds["passing_on"] = 2 * (micros + x.pp - 1) * x.chunks * x.micro_batch * job.seq / x.cp * m.width * 2 / x.tp / _rate(job, 2, apart)
-    whole = 2 * learned * BYTES[types[2]] * (1 - 1 / ranks) / meet if x.zero < 2 else 0.0
+    told = {0: 2 * BYTES[types[2]], 1: BYTES[types[2]] + BYTES[types[1]], 2: BYTES[types[1]]}.get(x.zero, 0)  # gradients there, gradients or weights back
+    whole = learned * told * (1 - 1 / ranks) / meet
     seconds["reduction"] = max(whole - busy / 2, 0.0)  # beside the last backward pass
     seconds["optimizer"] = learned * 28 / (ranks if x.zero else 1) / a.hbm
     device = sum(seconds.values())
     seconds["host"] = soft().host_s if x.devices > 1 else math.hypot(device, launches(job, micros)) - device
     seconds["waiting"] = SLOWEST * math.log2(job.nodes) * sum(seconds.values())
     seconds = {k: v for k, v in seconds.items() if v}
-    told = sum(work_here.get(k, 0.0) for k in BESIDE)
-    talk = micros * (comm + told) + seconds.get("passing_on", 0) + whole
-    shown = micros * (late + told) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
+    beside = sum(work_here.get(k, 0.0) for k in BESIDE)
+    talk = micros * (comm + beside) + seconds.get("passing_on", 0) + whole
+    shown = micros * (late + beside) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
     return _told(job, x, seconds, work_here, talk, shown)
 
 
