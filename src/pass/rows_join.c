@@ -95,7 +95,7 @@ static void take_body(RowsMake *m, OpId id, const uint32_t *at, Values *yield) {
 
 static void join(Join *j, OpId first, OpId second) {
     Hlo *h = j->h;
-    RowsMake m = {.c = j->c, .h = h};
+    RowsMake m = {.c = j->c, .h = h, .once = true};
     VEC(TypeId) types = {0};
     Values old = {0}, yield = {0};
     OpId both[2] = {first, second};

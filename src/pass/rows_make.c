@@ -57,7 +57,7 @@ void rows_make_copy(RowsMake *m, OpId id) {
     if (op.code == HLO_REDUCE)
         reduce_region_like(h, &op, made, h->values.at[op.results].type);
     const HloRegion *r = &h->regions.at[m->region];
-    for (uint32_t i = 0; i < r->ops.n; i++)
+    for (uint32_t i = 0; i < r->ops.n && m->once; i++)
         if (cse_equal(h, hlo_at(h, r->ops.at[i]), hlo_at(h, made))) { // both parts have it
             rows_make_set(m, op.results, hlo_at(h, r->ops.at[i])->results);
             return;

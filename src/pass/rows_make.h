@@ -14,6 +14,7 @@ typedef struct RowsMake {
     OpId op;
     RegionId region;
     int64_t columns;
+    bool once; // what several parts have is there once; between products it is quicker made again than held
     ValueMap map; // value of another program's region -> of this one's
 } RowsMake;
 

@@ -507,7 +507,7 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     Hlo *h = s->h;
     HloOp op = op_of(s, p->second), op1 = op_of(s, p->first);
     HloRegion body = *body_of(s, p->second), body1 = *body_of(s, p->first);
-    RowsMake m = {.c = s->c, .h = s->h};
+    RowsMake m = {.c = s->c, .h = s->h, .once = sl->cheap};
     uint32_t nk, result;
     const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk), *kinds1 = hlo_ints(&op1, AK_BROADCAST_DIMENSIONS, &nk);
     uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + sl->stored.n + 1), n = 0;
