@@ -8,6 +8,13 @@
 // expand_more.c
 RuleFn expand_mhlo_call, expand_approx_top_k, expand_ragged_all_to_all, expand_normal, expand_check_state, expand_constant_like;
 RuleFn expand_scan, expand_ragged_dot, expand_broadcasting;
+// Ops made from here on go to a region: hold the list, then give it to the region.
+OpList expand_list_begin(Walk *w);
+void expand_list_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n);
+
+RuleFn expand_qr; // expand_qr.c: XLA's calls for QR decompositions
+bool expand_is_qr(const HloOp *op);
+
 void expand_groups(Compile *c); // expand_groups.c: groups told by mesh axes become lists of devices
 void expand_body(Compile *c, RegionId body); // expand.c: what the pass does, to one function
 // True when the program has an op that only this pass knows to evaluate.

@@ -34,14 +34,13 @@ static bool calls(const HloOp *op, const char *target) {
     return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), target);
 }
 
-// Ops made from here on go to a region: hold the list, then give it to the region.
-static OpList list_begin(Walk *w) {
+OpList expand_list_begin(Walk *w) {
     OpList outer = w->out;
     w->out = (OpList){0};
     return outer;
 }
 
-static void list_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
+void expand_list_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
     assert(w->hlo->regions.at[r].ops.n == 0); // a region is filled once
     for (uint32_t i = 0; i < w->out.n; i++)
         hlo_region_push(w->hlo, r, w->out.at[i]);
@@ -333,12 +332,12 @@ ValueId expand_scan(Walk *w, const HloOp *op) {
     OpId loop = hlo_op(h, HLO_WHILE, s.op.loc, n, init, n, types);
     RegionId cond = hlo_op_add_region(h, loop, n, types), body = hlo_op_add_region(h, loop, n, types);
     walk_grow(w);
-    OpList outer = list_begin(w);
+    OpList outer = expand_list_begin(w);
     ValueId go = walk_compare(w, CMP_LT, CMPT_NOTYPE, h->regions.at[cond].args, scalar(w, DT_I64, (double)s.size));
-    list_end(w, cond, outer, &go, 1);
-    outer = list_begin(w);
+    expand_list_end(w, cond, outer, &go, 1);
+    outer = expand_list_begin(w);
     scan_body(w, &s, body, results);
-    list_end(w, body, outer, results, n);
+    expand_list_end(w, body, outer, results, n);
     ValueId out = walk_push(w, loop);
     for (uint32_t i = 1; i < s.op.nresults; i++)
         walk_replace(w, s.op.results + i, out + 1 + i);
@@ -535,7 +534,7 @@ bool expand_needed(const Hlo *h) {
     for (OpId id = 1; id < h->ops.n; id++) {
         const HloOp *op = hlo_at(h, id);
         if ((hlo_row(op)->dialect == HD_CHLO && hlo_is(op, OT_REWRITTEN)) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL) ||
-            mhlo_call(op) != HLO_NONE)
+            expand_is_qr(op) || mhlo_call(op) != HLO_NONE)
             return true;
     }
     return false;

@@ -106,19 +106,51 @@ static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {
     in->depth--;
 }
 
-// A tuple is a name for its members, the operands of an op: nothing is copied.
-static void note_members(Inline *in, ValueId tuple, OpId members) {
+// A tuple is a name for its members: nothing is copied.
+static void note_tuple(Inline *in, ValueId tuple, uint32_t n, const ValueId *members) {
     Hlo *h = in->h;
-    HloOp op = *hlo_at(h, members);
     ValueId stand_in = hlo_value(h, h->values.at[tuple].type);
     VEC_RESERVE(in->c->scratch, &in->tuple, h->values.n);
     memset(in->tuple.at + in->tuple.n, 0, (h->values.n - in->tuple.n) * sizeof *in->tuple.at);
     in->tuple.n = h->values.n;
     in->tuple.at[stand_in] = in->tuple_items.n + 1;
-    VEC_PUSH(in->c->scratch, &in->tuple_items, op.noperands);
-    for (uint32_t i = 0; i < op.noperands; i++)
-        VEC_PUSH(in->c->scratch, &in->tuple_items, map_get(in, hlo_operand(h, &op, i)));
+    VEC_PUSH(in->c->scratch, &in->tuple_items, n);
+    for (uint32_t i = 0; i < n; i++)
+        VEC_PUSH(in->c->scratch, &in->tuple_items, members[i]);
     map_set(in, tuple, stand_in);
+}
+
+// … the operands of an op.
+static void note_members(Inline *in, ValueId tuple, OpId members) {
+    HloOp op = *hlo_at(in->h, members);
+    ValueId *at = ARENA_NEWN(in->c->scratch, ValueId, op.noperands + 1);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        at[i] = map_get(in, hlo_operand(in->h, &op, i));
+    note_tuple(in, tuple, op.noperands, at);
+}
+
+// XLA's own calls give a tuple of tensors where StableHLO's ops have several results; false: not such a call.
+static bool copy_tuple_call(Inline *in, OpId id, RegionId to) {
+    Hlo *h = in->h;
+    HloOp op = *hlo_at(h, id);
+    HloType t = *hlo_value_type(h, op.results);
+    bool flat = op.nresults == 1 && t.kind == HT_TUPLE;
+    for (uint32_t i = 0; flat && i < t.nmembers; i++)
+        flat = hlo_type(h, t.members[i])->kind == HT_TENSOR;
+    if (!flat)
+        return false;
+    ValueId *operands = ARENA_NEWN(in->c->scratch, ValueId, op.noperands + 1), *members = ARENA_NEWN(in->c->scratch, ValueId, t.nmembers + 1);
+    for (uint32_t i = 0; i < op.noperands; i++)
+        operands[i] = map_get(in, hlo_operand(h, &op, i));
+    OpId copy = hlo_op(h, op.code, loc_of(in, op.loc), op.noperands, operands, t.nmembers, t.members);
+    HloOp *made = hlo_at(h, copy);
+    made->attrs = op.attrs;
+    made->extra = op.extra, made->nextra = op.nextra;
+    for (uint32_t i = 0; i < t.nmembers; i++)
+        members[i] = made->results + i;
+    hlo_region_push(h, to, copy);
+    note_tuple(in, op.results, t.nmembers, members);
+    return true;
 }
 
 // What was started is done at once: the region's ops come here, and the future is a tuple of what it
@@ -298,6 +330,8 @@ static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return
                     map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
                 continue;
             }
+            if (copy_tuple_call(in, id, to))
+                continue;
             break;
         default:
             break;

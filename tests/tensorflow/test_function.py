@@ -38,7 +38,7 @@ FAMILIES = {
     "matmul": lambda: (tf.matmul(A, B, transpose_b=True), tf.linalg.matvec(S, A[:, 0]), tf.tensordot(A, B, [[0], [0]])),
     "einsum": lambda: tf.einsum("nhwc,nhwd->ncd", X, X),
     "linalg": lambda: (tf.linalg.cholesky(S), tf.linalg.triangular_solve(S, A), tf.linalg.band_part(S, 1, 0), tf.linalg.trace(S)),
-    "solve": lambda: tf.linalg.cholesky_solve(tf.linalg.cholesky(S), A),
+    "solve": lambda: (tf.linalg.cholesky_solve(tf.linalg.cholesky(S), A), tf.linalg.solve(S, A), tf.linalg.inv(S), tf.linalg.qr(A)),
     "fft": lambda: (tf.signal.fft(C), tf.signal.rfft(A), tf.signal.irfft(tf.signal.rfft(S))),
     "complex": lambda: (C * C, tf.math.conj(C), tf.math.real(C), tf.abs(C)),
     "convolution": lambda: (tf.nn.conv2d(X, K, 2, "SAME"), tf.nn.depthwise_conv2d(X, K[..., :1], [1, 1, 1, 1], "VALID")),
