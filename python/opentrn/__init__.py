@@ -13,11 +13,11 @@ compiled programs:
     opentrn.predict(step, *shapes, instance="trn2.48xlarge", nodes=4)   # time, memory, dollars on a fleet, without running
     opentrn.export_step(step, state, batch, "folder")   # for `otrn train folder`: no Python while it trains
     opentrn.validate(step, state, batch)   # is bf16, or fp8, good enough for it? losses and gradients against f64
-    opentrn.last_run("trn1", trace="step.json")    # the last program JAX ran: modelled time, engines, timeline
+    opentrn.last_run("trn1", trace="step.json")    # the last program JAX, torch_xla or TensorFlow's device ran: modelled time, engines, timeline
 """
 
 from opentrn._export import export_step, validate
-from opentrn._jax_runs import last_run
+from opentrn._runs import last_run
 from opentrn._library import chips_path, include_path, library_path, release
 from opentrn._predict.function import predict
 from opentrn._profile import profile

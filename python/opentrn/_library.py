@@ -84,7 +84,11 @@ def load() -> ctypes.CDLL:
     library.opentrn_last_run.restype = ctypes.c_long
     library.opentrn_last_run.argtypes = [ctypes.c_int64, ctypes.c_char_p, *text]
     library.opentrn_runs.restype = ctypes.c_long
-    library.opentrn_runs.argtypes = [ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, *text]
+    library.opentrn_runs.argtypes = [ctypes.c_int64, ctypes.c_char_p, *text]
+    library.opentrn_clients.restype = ctypes.c_size_t
+    library.opentrn_clients.argtypes = [ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t]
+    library.opentrn_record.restype = None
+    library.opentrn_record.argtypes = [ctypes.c_int]
     library.opentrn_runs_write.restype = ctypes.c_int
     library.opentrn_runs_write.argtypes = [
         ctypes.c_int64,

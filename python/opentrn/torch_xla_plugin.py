@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch_xla calls when it looks for devices (entry point group torch_xla.plugins): PJRT_DEVICE=NEURON.
 
+`opentrn.profile()`, `opentrn.training()`, `opentrn.last_run()` and their pages see what torch_xla runs here; explain() tells of all of it so far.
+
 A process of torch_xla has one device, as on the real chip; only where a program is written over a mesh (`xr.use_spmd()`) it has
 all of them, and OPENTRN_DEVICES says how many. Processes of `torchrun` meet at torch_xla's own coordinator.
 """
 
+import collections
 import functools
 import os
+from collections.abc import Hashable
 from typing import Any
 
 import torch_xla
+import torch_xla.debug.metrics as metrics
 import torch_xla.runtime as xr
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch_xla.experimental import plugins
 
+from opentrn import _profile, _runs
 from opentrn._library import library_path
+
+_WHY = "torch_xla has no lowering of it"
+_READ = "aten::_local_scalar_dense"  # item(): a copy
+_steps: collections.Counter[Hashable] = collections.Counter()  # of each optimizer
 
 
 def _of_torchrun(name: str, absent: int) -> int:
@@ -37,9 +48,29 @@ def _replicate() -> None:
     xla_backend.ProcessGroupXla.__init__ = made
 
 
+def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+    _steps[id(optimizer)] += 1
+
+
+def _outside() -> list[_profile.Outside]:
+    """Operators that torch_xla ran on the CPU so far, as its own counters have them."""
+    names = [n for n in metrics.counter_names() if n.startswith("aten::") and n != _READ]
+    return [_profile.Outside(n, n, "", _WHY, metrics.counter_value(n)) for n in names]
+
+
+def explain() -> str:
+    """Device programs and what ran outside them, as text."""
+    programs = _runs.told()
+    return "\n".join([f"{len(programs)} device programs", *programs, *_profile.outside_text(_outside())])
+
+
 class Plugin(plugins.DevicePlugin):
     def __init__(self) -> None:
         super().__init__()
+        if os.environ.get("PJRT_DEVICE") == "NEURON":
+            _profile.SOURCES.append(_profile.Source(list, outside=_outside, steps=lambda: dict(_steps)))
+            register_optimizer_step_post_hook(_stepped)
+            _runs.keep()
         self._world = _of_torchrun("WORLD_SIZE", 1)
         if self._world > 1 and os.environ.get("PJRT_DEVICE") == "NEURON":
             port = _of_torchrun("MASTER_PORT", 29500)

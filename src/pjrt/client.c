@@ -240,6 +240,7 @@ PJRT_Error *pj_Client_Create(PJRT_Client_Create_Args *args) {
         client_free(c);
         return e;
     }
+    pj_runlog_init(c);
     args->client = c;
     return PJ_OK;
 }

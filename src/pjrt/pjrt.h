@@ -198,6 +198,7 @@ typedef struct RunRecord { // runs of one program
 } RunRecord;
 
 typedef struct RunLog { // under client->lock
+    struct PJRT_Client *next; // of this process; under the lock of their list
     bool on, recording;
     RunRecord last;
     RunRecord *list; // since recording began
@@ -308,6 +309,7 @@ struct PJRT_Executable {
     Slot *args, *results;
     int64_t *lying; // sizes of arguments and results that do not lie row by row; NULL: there are none
     bool any_donated, calls_host;
+    size_t logged;             // its number in the client's log, or what that was in an older one; 0: in none. Under client->lock
     const char **kinds;        // of the arguments, then of the results
     size_t *kind_sizes;
     uint32_t replicas, partitions;
@@ -345,6 +347,7 @@ void pj_exe_drop(PJRT_Executable *e);
 
 // ---- what ran (runlog.c)
 void pj_runlog_add(PJRT_Client *c, PJRT_Executable *e, uint64_t ns);
+void pj_runlog_init(PJRT_Client *c);
 void pj_runlog_fini(PJRT_Client *c); // lets go of all programs
 void pj_report_print(const otrn_report *r, char *out, size_t out_bytes); // as JSON (report.c)
 

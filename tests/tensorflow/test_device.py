@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 import keras
 
+import opentrn
 import opentrn.tensorflow
 from opentrn import library_path
 
@@ -194,6 +196,41 @@ def test_keras():
     for name, values in want[0].items():
         np.testing.assert_allclose(got[0][name], values, rtol=1e-6, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(got[1], want[1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["operators", "jit"])
+def test_profile_of_fit(jit, tmp_path):
+    """Programs of the device with names and shapes; steps are the optimizer's, of whatever size."""
+    with tf.device(NEURON):
+        model = keras.Sequential([keras.layers.Dense(4)])
+        model.compile("sgd", "mse", jit_compile=jit)
+        model.fit(A, A[:, :4], batch_size=4, verbose=0)
+        with opentrn.profile("trn2") as p:
+            model.fit(A, A[:, :4], batch_size=4, epochs=2, verbose=0)
+    assert p.steps == 4 and p.total_us > 0 and not p.outside
+    assert ("one_step_on_data(4x6xf32, 4x4xf32, " if jit else "dense/MatMul(4x6xf32, 6x4xf32)") in re.sub(r"sequential\w*/|dense_\d+", lambda m: "dense" if "dense" in m[0] else "", str(p.rows))
+    p.report(tmp_path / "page.html")
+    assert "/html" in (tmp_path / "page.html").read_text()
+    assert "programs of the device /device:NEURON" in opentrn.tensorflow.explain()
+
+
+def test_what_ran_outside_is_told():
+    @tf.function
+    def both(x):
+        return tf.strings.length(tf.strings.as_string(x)), x * 2
+
+    with tf.device(NEURON):
+        x = tf.constant(A)
+        both(x)
+        with opentrn.profile("trn2") as p, tf.device(NEURON):
+            for _ in range(3):
+                both(x)
+            tf.strings.as_string(x)
+            with tf.device(CPU):
+                tf.strings.as_string(A)  # asked for
+    found = {(o.operator, o.runs, pathlib.Path(o.place.split(":")[0]).name) for o in p.outside}
+    assert found == {("AsString", 3, "test_device.py"), ("StringLength", 3, "test_device.py"), ("AsString", 1, "test_device.py")}
+    assert "outside of device programs: 7 runs of 2 operators" in str(p)
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda p: p.stem)

@@ -52,3 +52,9 @@ def test_collectives_that_differ_by_rank():
     """Shapes of one collective differ: an error that names both."""
     done = run(SCRIPTS[0].parent.parent / "ranks.py", "NEURON", *TORCHRUN, args=["shapes"])
     assert done.returncode and "is at all_reduce of" in done.stderr and "bytes while this one, process" in done.stderr, done.stderr
+
+
+def test_profile():
+    done = run(SCRIPTS[0].parent.parent / "profiled.py", "NEURON")
+    assert done.returncode == 0, done.stderr
+    assert "3 steps (of the optimizer)" in done.stdout and "aten::histc: 1 runs (torch_xla has no lowering of it)" in done.stdout, done.stdout

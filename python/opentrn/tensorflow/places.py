@@ -25,7 +25,8 @@ def _roots() -> tuple[str, ...]:
     return tuple(os.path.dirname(s.origin) + os.sep for s in found if s and s.origin)
 
 
-def _is_library(file: str) -> bool:
+def is_library(file: str) -> bool:
+    """Is it a file of TensorFlow, Keras, the standard library: not the user's?"""
     standard = file.startswith(os.path.dirname(os.__file__) + os.sep) and f"{os.sep}site-packages{os.sep}" not in file
     return standard or file.startswith(("<", *_roots()))
 
@@ -45,7 +46,7 @@ def _graphs(graph: Any) -> list[Any]:
 
 def _place(operation: Any) -> Place | None:
     for frame in reversed(operation.traceback or ()):
-        if not _is_library(frame.filename):
+        if not is_library(frame.filename):
             return frame.filename, frame.lineno
     return None
 
