@@ -136,7 +136,12 @@ def custom_step():
     return model, rows()
 
 
-MODELS = [mlp, cnn, attention, lstm, gru, embedding, residual, autoencoder, two_inputs, custom_step]
+def adagrad():
+    net = [layers.Embedding(30, 8), layers.Flatten(), layers.Dense(4)]
+    return classify(keras.Sequential(net), "adagrad"), words()
+
+
+MODELS = [adagrad, mlp, cnn, attention, lstm, gru, embedding, residual, autoencoder, two_inputs, custom_step]
 
 
 def fitted(make, attached, **options):

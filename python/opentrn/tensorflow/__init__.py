@@ -16,6 +16,7 @@ then `explain()` counts and names it. `opentrn.profile()` and `opentrn.training(
 other front ends.
 """
 
+from opentrn.tensorflow import rows
 from opentrn.tensorflow.device import load
 from opentrn.tensorflow.function import Function, function
 from opentrn.tensorflow.models import attach, detach
@@ -25,3 +26,4 @@ from opentrn.tensorflow.report import explain
 __all__ = ["Function", "Unsupported", "attach", "detach", "explain", "function", "load"]
 
 load()
+rows.install()

@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import compiler_ir
 
+from opentrn.tensorflow import rows
 from opentrn.tensorflow.places import Places
 from opentrn.tensorflow.program import Program, Unsupported
 from opentrn.tensorflow.report import log
 
 _SHOWN = 600  # characters of TensorFlow's message
+_OUT = (
+    "take that operation out of the function (the input pipeline is its place for strings, tables and Python code), or let TensorFlow run the "
+    "whole function on the CPU: fallback=True"
+)
+_INTEGERS = "a tensor decides about shapes, and a program has one shape; pass Python integers: each value gets a program of its own"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 
 
@@ -81,18 +88,23 @@ class Function:
         both = tf.nest.map_structure(lambda v: tf.convert_to_tensor(v) if isinstance(v, np.ndarray) else v, (bound.args, bound.kwargs))
         return both[0], both[1], tf.nest.flatten(both, expand_composites=True)
 
+    def _exported(self, concrete: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Of shapes alone where that is possible: given values, TensorFlow puts some of them into the program."""
+        given = concrete.inputs[: len(concrete.inputs) - len(concrete.captured_inputs)]
+        if given and all(s.dtype != tf.resource and s.shape.is_fully_defined() for s in given):
+            return compiler_ir.from_concrete_function(concrete, [tf.TensorSpec(s.shape, s.dtype) for s in given])
+        return self._traced.experimental_get_compiler_ir(*args, **kwargs)
+
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Program | str:
-        concrete = self._traced.get_concrete_function(*args, **kwargs)
+        with rows.tracing():
+            concrete = self._traced.get_concrete_function(*args, **kwargs)
         try:
-            text = self._traced.experimental_get_compiler_ir(*args, **kwargs)(stage="stablehlo")
+            text = self._exported(concrete, args, kwargs)(stage="stablehlo")
         except (tf.errors.OpError, ValueError, TypeError) as error:
             why = _why(error, concrete)
             if not self.fallback:
-                raise Unsupported(
-                    f"opentrn: {self.name}: TensorFlow cannot compile it: {why}\n"
-                    "  hint: take that operation out of the function (the input pipeline is its place for strings, tables and Python "
-                    "code), or let TensorFlow run the whole function on the CPU: fallback=True"
-                ) from error
+                hint = _INTEGERS if "compile-time constant" in why else _OUT
+                raise Unsupported(f"opentrn: {self.name}: TensorFlow cannot compile it: {why}\n  hint: {hint}") from error
             warnings.warn(f"opentrn: {self.name} runs on TensorFlow's CPU: {why}", stacklevel=4)
             return why
         return Program(f"{self.name}({_shapes(leaves)})", concrete, text)

@@ -8,7 +8,6 @@ latter which operators have a kernel for the device.
 
 import collections
 import functools
-import os
 import sys
 from typing import Any
 
@@ -16,9 +15,9 @@ from tensorflow.python.eager import context
 from tensorflow.python.framework import kernels, op_callbacks
 
 from opentrn import _profile
+from opentrn.tensorflow.device import NAME, is_meant
 from opentrn.tensorflow.places import is_library
 
-_DEVICE = "NEURON"
 _PIPELINE = ("Iterator", "Dataset", "Optional")  # batches come from the host everywhere
 _WHY = "TensorFlow has no kernel for the device"
 _counts: collections.Counter[tuple[str, str]] = collections.Counter()  # (operator, place) -> runs
@@ -26,17 +25,11 @@ _counts: collections.Counter[tuple[str, str]] = collections.Counter()  # (operat
 
 @functools.cache
 def _has_kernel(operator: str) -> bool:
-    return any(k.device_type in (_DEVICE, "DEFAULT") for k in kernels.get_registered_kernels_for_op(operator).kernel)
+    return any(k.device_type in (NAME, "DEFAULT") for k in kernels.get_registered_kernels_for_op(operator).kernel)
 
 
 def _is_outside(operator: str) -> bool:
     return not _has_kernel(operator) and not any(word in operator for word in _PIPELINE)
-
-
-def _is_meant() -> bool:
-    """Is an operator that is run now meant for the device?"""
-    named = context.context().device_name
-    return _DEVICE in named if named else bool(os.environ.get("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"))
 
 
 def _here() -> str:
@@ -78,7 +71,7 @@ def _is_compiled(name: str) -> bool:
 
 
 def _seen(op_type: Any, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
-    if graph is not None or not _is_meant():  # is only traced
+    if graph is not None or not is_meant():  # is only traced
         return
     operator = op_type.decode() if isinstance(op_type, bytes) else op_type
     if context.context().has_function(operator):
