@@ -14,7 +14,6 @@
 
 #define FLIGHT_BYTES (32u << 20) // of collectives that have begun and are thought to be under way
 
-
 static bool is_collective(const Lower *l, const Step *s) {
     const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
     return op && s->kind == STEP_KERNEL && hlo_row(op)->cls == HC_COLL && op->noperands && op->nresults && about_wire_bytes(l->h, op);
