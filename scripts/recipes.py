@@ -197,7 +197,7 @@ def furnish(folder):
 
 
 def environment(folder):
-    env = {k: v for k, v in os.environ.items() if not re.match("OTRN_|OPENTRN_|JAX_|XDG_|PYTHON|MAKE|MFLAGS", k)}
+    env = {k: v for k, v in os.environ.items() if not re.match("OTRN_|OPENTRN_|JAX_|XDG_|PYTHON|MAKE|MFLAGS|(T|UPDATE)$", k)}
     env |= {"HOME": str(folder / "home"), "DESTDIR": str(folder / "installed"), "OTRN_CACHE_DIR": str(folder / "cache")}
     env["PATH"] = f"{folder / 'build'}:{ROOT / '.venv' / 'bin'}:{env['PATH']}"
     return env
