@@ -15,6 +15,7 @@
 #include "artifact/asm.h"
 
 enum { V_DST, V_SRC, V_SRC1, V_A, V_B, V_RES, V_COUNT };
+#define MAX_ELEMS ((int64_t)1 << 40) // of a tensor and of a view: an HBM offset has 40 bits
 static const uint8_t view_field[V_COUNT] = {ISA_F_dst, ISA_F_src, ISA_F_src1, ISA_F_a, ISA_F_b, ISA_F_res};
 
 // --- declarations ----------------------------------------------------------------------------------
@@ -31,7 +32,7 @@ static void dims_parse(Asm *s, Tensor *x) {
                 txt_fail(t, "a tensor has at most %d axes", TENSOR_RANK);
             Txt at = *t;
             int64_t d = x->dims[x->rank++] = asm_int(s, t, "size");
-            if (d < 1 || d > (int64_t)1 << 40)
+            if (d < 1 || d > MAX_ELEMS)
                 txt_fail(&at, "a size of %" PRId64, d);
         }
     }
@@ -43,8 +44,8 @@ static int64_t strides_set(const Txt *at, Tensor *x, int skip) {
     for (int i = x->rank; i-- > 0;) {
         x->stride[i] = i == skip ? 0 : elems;
         if (i != skip && __builtin_mul_overflow(elems, x->dims[i], &elems))
-            elems = (int64_t)1 << 41;
-        if (elems > (int64_t)1 << 40)
+            elems = MAX_ELEMS + 1;
+        if (elems > MAX_ELEMS)
             txt_fail(at, "a tensor of more than 2^40 elements");
     }
     return elems;
@@ -71,9 +72,12 @@ static void place_on_chip(Asm *s, const Txt *at, Tensor *x, int64_t bytes) {
     x->addr = psum ? addr_psum(part, (uint32_t)off) : addr_sbuf(part, (uint32_t)off);
 }
 
-static void place_in_hbm(Asm *s, Tensor *x, int64_t bytes, bool is_result, bool is_arg, TxtWord name) {
+static void place_in_hbm(Asm *s, const Txt *at, Tensor *x, int64_t bytes, bool is_result, bool is_arg,
+                         TxtWord name) {
+    uint64_t off = is_arg ? 0 : (s->art->scratch_bytes + 63) / 64 * 64;
+    if ((uint64_t)bytes > (uint64_t)MAX_ELEMS - off)
+        txt_fail(at, "more than 2^40 bytes in one segment of HBM");
     if (!is_arg) {
-        uint64_t off = (s->art->scratch_bytes + 63) / 64 * 64;
         x->addr = addr_hbm(SEG_SCRATCH, off);
         s->art->scratch_bytes = off + (uint64_t)bytes;
         return;
@@ -100,7 +104,7 @@ void asm_tensor(Asm *s, int space, bool is_result, bool is_arg) {
     int64_t elems = strides_set(&begin, &x, x.part);
     s->is_source = true;
     if (space == SPACE_HBM)
-        place_in_hbm(s, &x, elems * size, is_result, is_arg, name);
+        place_in_hbm(s, &begin, &x, elems * size, is_result, is_arg, name);
     else
         place_on_chip(s, &begin, &x, elems * size);
     Sym *y = asm_find(s, name);
@@ -114,12 +118,17 @@ void asm_tensor(Asm *s, int space, bool is_result, bool is_arg) {
 // --- slices ----------------------------------------------------------------------------------------
 
 static void axis_add(const Txt *at, View *v, int64_t count, int64_t stride) {
+    int64_t elems = count; // what follows multiplies the counts of a view: no more than a tensor's
     if (v->n == VIEW_AXES)
         txt_fail(at, "a view of more than %d axes", VIEW_AXES);
+    for (int i = 0; i < v->n && elems <= MAX_ELEMS; i++)
+        if (__builtin_mul_overflow(elems, v->ax[i].count, &elems))
+            elems = MAX_ELEMS + 1;
+    if (elems > MAX_ELEMS)
+        txt_fail(at, "a view of more than 2^40 elements");
     v->ax[v->n].count = count;
     v->ax[v->n++].stride = stride;
 }
-
 
 // One index of axis `axis`: number, lo:hi, lo:+n, lo:hi:step, or `:`.
 static void index_parse(Asm *s, Txt *t, View *v, int axis) {
@@ -142,7 +151,7 @@ static void index_parse(Asm *s, Txt *t, View *v, int axis) {
             txt_fail(&at, "how many is not a constant: write lo:+count");
         if (txt_take(t, ":"))
             step = asm_int(s, t, "step");
-        if (step < 1)
+        if (step < 1 || step > dim)
             txt_fail(&at, "a step of %" PRId64, step);
         if (span.c < 1 || span.c > dim)
             txt_fail(&at, "%" PRId64 " of an axis of %" PRId64, span.c, dim);
