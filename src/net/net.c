@@ -78,6 +78,8 @@ void net_gone_locked(Net *n, uint32_t process, const char *why) {
     p->gone = true;
     if (p->link)
         link_end(p->link);
+    if (!n->lost && !p->left) // now: a framework may end this process before anybody asks what failed
+        fprintf(stderr, "otrn: %s\n", p->fault);
     n->lost = n->lost || !p->left;
     for (int c = 0; c < CHANNELS; c++)
         shutdown(p->fd[c], SHUT_RDWR);
