@@ -151,7 +151,12 @@ static double dot_cost(const Remat *r, const HloOp *op, double elems) {
     hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &batch);
     if (!batch || contracted(r, op) > SCORE_MOST || !dtype_is_float(dtype))
         return -1;
-    return elems * r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1);
+    double cost = elems * r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1);
+    for (uint32_t k = 0; k < 2; k++) { // queries and keys are there for the gradients; what is larger is read once more
+        double reads = bytes_of(r, hlo_operand(r->h, op, k));
+        cost += reads > bytes_of(r, op->results) ? reads * r->byte : 0;
+    }
+    return cost;
 }
 
 // The combiner of a plain reduction along rows; HLO_NONE: another one.
@@ -183,6 +188,15 @@ static double elementwise_cost(const Remat *r, const HloOp *op, double elems) {
     return elems * r->unit * (beside ? 0.25 : spread ? 0.5 : quotient ? 3 : 1);
 }
 
+static bool has_gaps(const HloOp *slice) {
+    uint32_t n;
+    const int64_t *strides = hlo_ints(slice, AK_STRIDES, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (strides[i] != 1)
+            return true;
+    return false;
+}
+
 // Making a value again of its operands, in ps; below 0: it cannot be, or never pays.
 static double make_cost(const Remat *r, ValueId v) {
     const HloOp *op = op_of(r, v);
@@ -192,8 +206,9 @@ static double make_cost(const Remat *r, ValueId v) {
     switch (op->code) {
     case HLO_RESHAPE:
     case HLO_BROADCAST_IN_DIM:
-    case HLO_SLICE:
         return 0;
+    case HLO_SLICE: // of neighbours: a view; else a step that reads and writes, and its reader comes behind
+        return has_gaps(op) ? bytes_of(r, v) * r->byte * 3 : 0;
     case HLO_TRANSPOSE: // the product gives its result in the order that is wanted (pass_turns)
         if (op_of(r, hlo_operand(r->h, op, 0)) && op_of(r, hlo_operand(r->h, op, 0))->code == HLO_DOT_GENERAL)
             return 0;
