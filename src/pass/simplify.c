@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hlo/coll.h"
 #include "hlo/dot.h"
 #include "pass/rules.h"
 
@@ -489,6 +490,20 @@ static ValueId reshape(Walk *w, const HloOp *op) {
 
 static ValueId concatenate(Walk *w, const HloOp *op) { return op->noperands == 1 ? hlo_operand(w->hlo, op, 0) : 0; }
 
+// Nothing is sent and nothing combined, where everybody is alone in its group.
+static ValueId collective_alone(Walk *w, const HloOp *op) {
+    const Hlo *h = w->hlo;
+    Groups g;
+    if (!coll_groups(op->code, op->attrs, &g) || !g.rows || g.cols != 1 || g.mode == GROUP_BOTH)
+        return 0;
+    for (uint32_t i = 0; i < op->nresults; i++)
+        if (h->values.at[hlo_operand(h, op, i)].type != h->values.at[op->results + i].type)
+            return 0;
+    for (uint32_t i = 1; i < op->nresults; i++)
+        walk_replace(w, op->results + i, hlo_operand(h, op, i));
+    return hlo_operand(h, op, 0);
+}
+
 // Rules for the same operation are tried in this order.
 const Rule simplify_rules[] = {
     {"reshape of a reshape: one", HLO_RESHAPE, RULE_EXACT, reshape},
@@ -497,6 +512,10 @@ const Rule simplify_rules[] = {
     {"slice of everything: its operand", HLO_SLICE, RULE_EXACT, slice},
     {"pad by nothing: its operand", HLO_PAD, RULE_EXACT, pad},
     {"concatenate of one: its operand", HLO_CONCATENATE, RULE_EXACT, concatenate},
+    {"all_reduce of one device: its operand", HLO_ALL_REDUCE, RULE_EXACT, collective_alone},
+    {"all_gather of one device: its operand", HLO_ALL_GATHER, RULE_EXACT, collective_alone},
+    {"reduce_scatter of one device: its operand", HLO_REDUCE_SCATTER, RULE_EXACT, collective_alone},
+    {"all_to_all of one device: its operand", HLO_ALL_TO_ALL, RULE_EXACT, collective_alone},
     {"sum of one from 0.0: it", HLO_REDUCE, RULE_ZERO, reduce_zero},
     {"reduction of one: combined with the initial value", HLO_REDUCE, RULE_EXACT, reduce},
     {"largest of x * 2^k: the largest x, * 2^k", HLO_REDUCE, RULE_EXACT, scale_out_max},

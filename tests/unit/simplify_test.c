@@ -47,6 +47,14 @@ static const Case cases[] = {
      "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
      "%r = stablehlo.pad %x, %z, low = [0, 0], high = [0, 0], interior = [0, 0] : (" F ", tensor<f32>) -> " F},
     {"concatenate of", "%x: " F, F, "%r = stablehlo.concatenate %x, dim = 0 : (" F ") -> " F},
+#define ALONE "replica_groups = dense<0> : tensor<1x1xi64>"
+#define SUMS "({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): %t = stablehlo.add %a, %b : tensor<f32> \n stablehlo.return %t : tensor<f32> })"
+    {"all_reduce of one", "%x: " F, F, "%r = \"stablehlo.all_reduce\"(%x) <{" ALONE "}> " SUMS " : (" F ") -> " F},
+    {"all_gather of one", "%x: " F, F, "%r = \"stablehlo.all_gather\"(%x) <{all_gather_dim = 0 : i64, " ALONE "}> : (" F ") -> " F},
+    {"reduce_scatter of one", "%x: " F, F,
+     "%r = \"stablehlo.reduce_scatter\"(%x) <{scatter_dimension = 0 : i64, " ALONE "}> " SUMS " : (" F ") -> " F},
+    {"all_to_all of one", "%x: " F, F,
+     "%r = \"stablehlo.all_to_all\"(%x) <{split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = 1 : i64, " ALONE "}> : (" F ") -> " F},
     {"sum of one", "%x: " F, "tensor<24xf32>",
      "%z = stablehlo.constant dense<0.0> : tensor<f32>\n %y = stablehlo.reshape %x : (" F ") -> tensor<24x1xf32>\n"
      "%r = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [1] : (tensor<24x1xf32>, tensor<f32>) -> tensor<24xf32>"},
