@@ -18,6 +18,7 @@ enum {
     STEPS_DIVIDE = 8,    // an iterative reciprocal, as the vector engine's 8 cycles an element
     STEPS_FUNCTION = 20, // exp, log, tanh: range reduction and a polynomial
     STEPS_POWER = 48,    // log, multiply, exp with the special cases
+    STEPS_SERIES = 250,  // zeta, polygamma: a sum of some ten powers, taken together, and its tail
     STEPS_RANDOM = 24,   // a counter-based generator, per 32-bit word
     STEPS_INDEX = 4,     // working out a gathered element's address
 };
