@@ -74,16 +74,34 @@ static double store_ns(const DotSize *s) { // of a tile of 128 rows and a bank's
     return inst_ns(s, &out);
 }
 
+typedef struct Prices { // of what every cut is made of
+    double bank, rest;        // products with a bank's columns, and with those left over
+    double turn, store;       // a transpose by the array, a tile to HBM
+    double leave, leave_turn; // a column out of PSUM, of the result and of a transpose
+    double lhs, rhs;          // slots' transfers, for a block and a chunk
+} Prices;
+
 typedef struct Flow { // a side on its way, for all of the product
     double load;    // one slot's transfer
     double passes;  // times all of it comes
     int64_t blocks; // of a batch
 } Flow;
 
-static double cut_ns(const DotSize *s, const DotCut *c) {
+static Prices prices_of(const DotSize *s) {
+    Prices p = {.bank = multiply_ns(s, PSUM_BANK_COLS), .turn = turn_ns(s), .store = store_ns(s)};
+    p.rest = s->n % PSUM_BANK_COLS ? multiply_ns(s, s->n % PSUM_BANK_COLS) : 0;
+    p.leave = leave_ns(s, DT_F32, s->dtype), p.leave_turn = leave_ns(s, s->stype, s->stype);
+    return p;
+}
+
+static void price_slots(const DotSize *s, const DotCut *c, Prices *p) {
+    p->lhs = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * PARTITIONS, s->m), c->chunk);
+    p->rhs = load_ns(s, s->rhs, s->rhs_turned, (uint32_t)min64(c->cols, s->n), c->chunk);
+}
+
+static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     int64_t ktiles = ceil_div(s->k, PARTITIONS), mtiles = ceil_div(s->m, PARTITIONS), chunks = ceil_div(ktiles, c->chunk);
-    Flow l = {.load = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * PARTITIONS, s->m), c->chunk), .blocks = ceil_div(mtiles, c->tiles)};
-    Flow r = {.load = load_ns(s, s->rhs, s->rhs_turned, (uint32_t)min64(c->cols, s->n), c->chunk), .blocks = ceil_div(s->n, c->cols)};
+    Flow l = {.load = p->lhs, .blocks = ceil_div(mtiles, c->tiles)}, r = {.load = p->rhs, .blocks = ceil_div(s->n, c->cols)};
     Flow *stays = c->by_columns ? &r : &l, *passes = c->by_columns ? &l : &r;
     uint32_t stay_slots = c->by_columns ? c->rhs_slots : c->lhs_slots, pass_slots = c->by_columns ? c->lhs_slots : c->rhs_slots;
     stays->passes = stay_slots >= chunks ? 1 : (double)passes->blocks;
@@ -95,22 +113,22 @@ static double cut_ns(const DotSize *s, const DotCut *c) {
         (c->by_columns ? &turn_l : &turn_r)->passes = 1;
         keep = (double)(passes->blocks * chunks) * passes->load;
     }
-    double tile = (double)(mtiles * ktiles), full = (double)(s->n / PSUM_BANK_COLS), rest = s->n % PSUM_BANK_COLS ? multiply_ns(s, s->n % PSUM_BANK_COLS) : 0;
+    double tile = (double)(mtiles * ktiles), full = (double)(s->n / PSUM_BANK_COLS);
     double turned = tile * turn_l.passes + (double)(ceil_div(s->n, PARTITIONS) * ktiles) * turn_r.passes;
-    double array = tile * (full * multiply_ns(s, PSUM_BANK_COLS) + rest) + turned * turn_ns(s);
-    double leave = (double)(mtiles * s->n) * leave_ns(s, DT_F32, s->dtype) + turned * PARTITIONS * leave_ns(s, s->stype, s->stype);
-    double out = (double)mtiles * (double)s->n / PSUM_BANK_COLS * store_ns(s);
+    double array = tile * (full * p->bank + p->rest) + turned * p->turn;
+    double leave = (double)(mtiles * s->n) * p->leave + turned * PARTITIONS * p->leave_turn;
+    double out = (double)mtiles * (double)s->n / PSUM_BANK_COLS * p->store;
     double dma = ((double)(l.blocks * chunks) * l.load * l.passes + (double)(r.blocks * chunks) * r.load * r.passes) + out + keep;
     double start = s->chip->dma_start_ns + s->chip->dma_done_ns, most = max_of(array, max_of(dma, leave));
     if (turned > 0) { // a stage is busy from the start of its transfer until all of it is transposed
         double busy = ((double)l.blocks * turn_l.passes * (start + l.load) + (double)r.blocks * turn_r.passes * (start + r.load)) * (double)chunks;
-        most = max_of(most, (busy + turned * (turn_ns(s) + PARTITIONS * leave_ns(s, s->stype, s->stype))) / c->stages);
+        most = max_of(most, (busy + turned * (p->turn + PARTITIONS * p->leave_turn)) / c->stages);
     }
     // transfers that slots do not hide: of what passes, at every step; of what stays, at every block of it
     double steps = (double)(l.blocks * r.blocks * chunks), step = most / steps;
     double wait = max_of(0, start + passes->load - (pass_slots - HIDE_LESS) * step) * (passes->passes > 1 || passes->blocks * chunks > 1 ? steps : 1);
     double change = stay_slots > chunks ? 0 : (start + stays->load) * (double)(stays->passes > 1 ? (double)(stays->blocks * passes->blocks) : (double)stays->blocks);
-    double banks = (double)(c->tiles * min64(c->cols, s->n)) * leave_ns(s, DT_F32, s->dtype); // of a block, against its last step
+    double banks = (double)(c->tiles * min64(c->cols, s->n)) * p->leave; // of a block, against its last step
     change += max_of(0, banks - step) * (double)(l.blocks * r.blocks);
     return (most + wait + change) * (double)s->batches + start + l.load + r.load;
 }
@@ -131,10 +149,10 @@ static bool fits(const DotSize *s, const DotCut *c) {
     return ok;
 }
 
-static void take_better(const DotSize *s, DotCut c, DotCut *best) {
+static void take_better(const DotSize *s, const Prices *p, DotCut c, DotCut *best) {
     if (!fits(s, &c))
         return;
-    c.ns = cut_ns(s, &c) * (c.by_columns ? ROWS_FIRST : 1);
+    c.ns = cut_ns(s, p, &c) * (c.by_columns ? ROWS_FIRST : 1);
     if (c.borrows) {
         double rows = (double)s->batches * (double)(s->m * (s->k + s->n)) * (double)dtype_bytes(s->stype);
         c.ns += JOIN_SHARE * rows / (s->chip->dma_engines * s->chip->dma_engine_bw);
@@ -144,7 +162,8 @@ static void take_better(const DotSize *s, DotCut c, DotCut *best) {
 }
 
 // Slots of the side that stays and of the one that passes by, for a block and a chunk.
-static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
+static void try_slots(const DotSize *s, Prices *p, DotCut c, DotCut *best) {
+    price_slots(s, &c, p);
     int64_t chunks = ceil_div(ceil_div(s->k, PARTITIONS), c.chunk);
     for (int64_t stay = chunks + SPARE_MOST; stay >= 2; stay = stay > chunks ? stay - 1 : stay > 4 ? 4 : stay - 1)
         for (uint32_t pass = STREAM_MOST; pass >= 2; pass--) {
@@ -155,7 +174,7 @@ static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
             for (c.stages = turns ? DOT_STAGES : 0; turns ? c.stages >= 2 : !c.stages; c.stages--) {
                 for (int keeps = 0; keeps <= may_keep; keeps++) {
                     c.keeps = keeps;
-                    take_better(s, c, best);
+                    take_better(s, p, c, best);
                 }
                 if (!turns)
                     break;
@@ -165,6 +184,7 @@ static void try_slots(const DotSize *s, DotCut c, DotCut *best) {
 
 DotCut dot_cut(const DotSize *s) {
     DotCut best = {0};
+    Prices p = prices_of(s);
     bool turns = s->lhs_turned || s->rhs_turned;
     int64_t ktiles = ceil_div(s->k, PARTITIONS), mtiles = ceil_div(s->m, PARTITIONS);
     for (uint32_t borrows = 0; borrows < 2; borrows++)
@@ -176,10 +196,10 @@ DotCut dot_cut(const DotSize *s) {
                         continue;
                     DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = (uint32_t)min64(tiles, mtiles), .cols = wide * PSUM_BANK_COLS};
                     c.chunk = (uint32_t)min64(chunk, ktiles);
-                    try_slots(s, c, &best);
+                    try_slots(s, &p, c, &best);
                     if (c.tiles > 4) {
                         c.tiles = 4;
-                        try_slots(s, c, &best);
+                        try_slots(s, &p, c, &best);
                     }
                 }
     assert(best.ns > 0);
