@@ -31,7 +31,7 @@ typedef struct Sched Sched;
 struct Placer;
 
 typedef struct Meeting { // with the other core, at the end of a round
-    uint32_t hbm[HAZ_SEMS]; // completions of the round's accesses to HBM
+    Known hbm; // completions of the round's accesses to HBM
     uint32_t task, count;   // in its lane; of its engine's semaphore
     uint32_t epoch;
 } Meeting;

@@ -5,23 +5,13 @@
 #include <assert.h>
 #include <string.h>
 
-void counts_reset(Counts *h, uint32_t epoch) {
-    h->epoch = epoch;
-    memset(h->w, 0, sizeof h->w);
-    memset(h->r, 0, sizeof h->r);
-}
-
 void counts_merge(Counts *into, const Counts *from, uint32_t epoch) {
     if (into->epoch != epoch)
         counts_reset(into, epoch);
     if (from->epoch != epoch)
         return; // everything of an older epoch is complete
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        if (from->w[s] > into->w[s])
-            into->w[s] = from->w[s];
-        if (from->r[s] > into->r[s])
-            into->r[s] = from->r[s];
-    }
+    known_merge(&into->w, &from->w);
+    known_merge(&into->r, &from->r);
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }

@@ -21,8 +21,26 @@ typedef struct Heap {
 #define HEAP_ALIGN 64
 #define HEAP_ALIGN_LARGE 32768 // of tensors that sched.c should tell apart
 
-void counts_reset(Counts *c, uint32_t epoch); // nothing is left to wait for
 void counts_merge(Counts *into, const Counts *from, uint32_t epoch);
+
+static inline void counts_reset(Counts *c, uint32_t epoch) { // nothing is left to wait for
+    c->epoch = epoch;
+    c->w.set = c->r.set = 0;
+}
+
+static inline void known_set(Known *k, int sem, uint32_t count) {
+    k->set |= 1u << sem;
+    k->n[sem] = count;
+}
+
+static inline void known_merge(Known *into, const Known *from) {
+    for (uint32_t left = from->set; left; left &= left - 1) {
+        int s = __builtin_ctz(left);
+        into->n[s] = into->set >> s & 1 && into->n[s] > from->n[s] ? into->n[s] : from->n[s];
+    }
+    into->set |= from->set;
+}
+
 uint64_t heap_take(Heap *h, uint64_t bytes, bool alone); // offset; alone: no piece of it has other owners
 void heap_give(Heap *h, uint64_t off, uint64_t bytes, bool alone);
 

@@ -34,6 +34,7 @@ typedef struct LaneTail { // what has been recorded
 typedef struct Piece {
     uint32_t w[LANE_COUNT], r[LANE_COUNT]; // last tasks that write and read it, as counts
     uint32_t before[LANE_COUNT];           // … and of steps before the last one that did either
+    uint32_t writers, readers;             // lanes that have such a task, as bits
 } Piece;
 
 typedef struct Segment {
@@ -75,16 +76,16 @@ static uint32_t memory_of(const Emit *e, uint32_t seg) {
     return SEG_FIRST_ARG + (uint32_t)e->l->alias[seg - results];
 }
 
-static Piece *piece_at(Emit *e, uint32_t seg, uint64_t i) {
+static Piece *pieces_upto(Emit *e, uint32_t seg, uint64_t last) {
     Segment *s = &e->sched->segments[seg];
-    if (i >= s->n) {
-        uint64_t n = i + 1 > 2 * s->n ? i + 1 : 2 * s->n;
+    if (last >= s->n) {
+        uint64_t n = last + 1 > 2 * s->n ? last + 1 : 2 * s->n;
         Piece *at = ARENA_NEWN(e->c->scratch, Piece, n);
         if (s->n)
             memcpy(at, s->at, s->n * sizeof *at);
         s->at = at, s->n = n;
     }
-    return &s->at[i];
+    return s->at;
 }
 
 static Range range_make(const Emit *e, uint64_t addr, uint64_t bytes, bool writes) {
@@ -230,16 +231,17 @@ static uint32_t own_tasks(const Emit *e, const LaneTail *q, Piece *p, bool write
 
 static void note_range(Emit *e, Task *t, Rec *rec, const Range *r) {
     LaneTail *q = &e->sched->lane[e->lane];
-    for (uint64_t i = r->first; i <= r->last; i++) {
-        Piece *p = piece_at(e, r->seg, i);
-        for (int k = 0; k < LANE_COUNT; k++) {
+    const uint32_t bit = 1u << e->lane;
+    for (Piece *end = pieces_upto(e, r->seg, r->last) + r->last, *p = end - (r->last - r->first); p <= end; p++) {
+        for (uint32_t left = (p->writers | (r->writes ? p->readers : 0)) & ~bit; left; left &= left - 1) {
+            int k = __builtin_ctz(left);
             uint32_t n = r->writes && p->r[k] > p->w[k] ? p->r[k] : p->w[k];
-            if (k != (int)e->lane)
-                t->dep[k] = n > t->dep[k] ? n : t->dep[k];
+            t->dep[k] = n > t->dep[k] ? n : t->dep[k];
         }
         uint32_t own = own_tasks(e, q, p, r->writes);
         rec->tasks = own > rec->tasks ? own : rec->tasks;
         *(r->writes ? &p->w[e->lane] : &p->r[e->lane]) = q->tasks;
+        *(r->writes ? &p->writers : &p->readers) |= bit;
     }
 }
 

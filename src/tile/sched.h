@@ -44,6 +44,7 @@ typedef struct Task {
     uint64_t order;     // of recording, over all lanes
     uint32_t dep[LANE_COUNT]; // tasks of other lanes that go before it
     double ready, finish; // ns
+    bool may_begin;       // those of other lanes are placed
 } Task;
 
 typedef struct Batch { // a step as it was recorded, in one lane

@@ -8,6 +8,7 @@
 // Steps come in batches, through a short ring. Whoever holds the lock takes them out: a thread beside the one that records, or
 // that one itself where there is no other, the ring is full, or it needs to know that all is placed.
 #include <assert.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -49,9 +50,9 @@ typedef struct LaneQueue {
 
 typedef struct Piece { // of HBM
     Counts now;
-    uint32_t before[HAZ_SEMS]; // writes before those of `now`
-    uint32_t lo, hi;           // the bytes of it that writes of `now` lie between; hi 0: there are none
-    uint64_t cells;            // … and which of its cells they touch
+    Known before;    // writes before those of `now`
+    uint32_t lo, hi; // the bytes of it that writes of `now` lie between; hi 0: there are none
+    uint64_t cells;  // … and which of its cells they touch
 } Piece;
 
 typedef struct Segment { // of HBM, by pieces
@@ -105,16 +106,16 @@ Placer *placer_make(Emit *e, uint32_t nsegments) {
     return p;
 }
 
-static Piece *piece_at(Placer *p, uint32_t seg, uint64_t i) {
+static Piece *pieces_upto(Placer *p, uint32_t seg, uint64_t last) {
     Segment *s = &p->segments[seg];
-    if (i >= s->n) {
-        uint64_t n = i + 1 > 2 * s->n ? i + 1 : 2 * s->n;
+    if (last >= s->n) {
+        uint64_t n = last + 1 > 2 * s->n ? last + 1 : 2 * s->n;
         Piece *at = ARENA_NEWN(&p->scratch, Piece, n);
         if (s->n)
             memcpy(at, s->at, s->n * sizeof *at);
         s->at = at, s->n = n;
     }
-    return &s->at[i];
+    return s->at;
 }
 
 static Rec *rec_at(const LaneQueue *q, uint64_t number) { return &q->chunks[number / CHUNK]->at[number % CHUNK]; }
@@ -159,24 +160,23 @@ static uint32_t append(Emit *e, const IsaInst *in, uint32_t loc, uint32_t order)
 
 uint32_t emit_append(Emit *e, const IsaInst *in) { return append(e, in, e->loc, 0); }
 
-static void need(uint32_t want[HAZ_SEMS], const Counts *h, uint32_t epoch, bool reads_too) {
+static void need(Known *want, const Counts *h, uint32_t epoch, bool reads_too) {
     if (h->epoch != epoch)
         return;
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        uint32_t n = reads_too && h->r[s] > h->w[s] ? h->r[s] : h->w[s];
-        want[s] = n > want[s] ? n : want[s];
-    }
+    known_merge(want, &h->w);
+    if (reads_too)
+        known_merge(want, &h->r);
 }
 
 static void note_read(Counts *h, uint32_t epoch, int own, uint32_t count) {
     if (h->epoch != epoch)
         counts_reset(h, epoch);
-    h->r[own] = count;
+    known_set(&h->r, own, count);
 }
 
 static void note_write(Counts *h, uint32_t epoch, int own, uint32_t count) { // nothing of what was known before matters any more
     counts_reset(h, epoch);
-    h->w[own] = count;
+    known_set(&h->w, own, count);
 }
 
 // --- pieces of HBM: writes that fill one side by side do not wait for each other, in whichever queues they are; each waits for those before the first
@@ -195,48 +195,47 @@ static bool is_beside(const Piece *h, const Touch *t, uint64_t piece) {
     return touch_hi(t, piece) <= h->lo || touch_lo(t, piece) >= h->hi || !(h->cells & touch_cells(t, piece));
 }
 
-static void need_piece(uint32_t want[HAZ_SEMS], const Piece *h, uint32_t epoch, const Touch *t, uint64_t piece) {
+static void need_piece(Known *want, const Piece *h, uint32_t epoch, const Touch *t, uint64_t piece) {
     if (h->now.epoch != epoch)
         return;
-    bool beside = t->writes && is_beside(h, t, piece);
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        uint32_t n = beside ? h->before[s] : h->now.w[s] > h->before[s] ? h->now.w[s] : h->before[s];
-        n = t->writes && h->now.r[s] > n ? h->now.r[s] : n;
-        want[s] = n > want[s] ? n : want[s];
-    }
+    known_merge(want, &h->before);
+    if (!t->writes || !is_beside(h, t, piece))
+        known_merge(want, &h->now.w);
+    if (t->writes)
+        known_merge(want, &h->now.r);
 }
 
 static void note_piece(Piece *h, uint32_t epoch, int own, uint32_t count, const Touch *t, uint64_t piece) {
     uint32_t lo = touch_lo(t, piece), hi = touch_hi(t, piece);
     if (h->now.epoch != epoch) {
         counts_reset(&h->now, epoch);
-        memset(h->before, 0, sizeof h->before);
+        h->before.set = 0;
         h->lo = h->hi = 0, h->cells = 0;
     }
     if (!t->writes) {
-        h->now.r[own] = count;
+        known_set(&h->now.r, own, count);
         return;
     }
     if (!is_beside(h, t, piece)) {
-        for (int s = 0; s < HAZ_SEMS; s++)
-            h->before[s] = h->now.w[s] > h->before[s] ? h->now.w[s] : h->before[s];
-        memset(h->now.w, 0, sizeof h->now.w);
+        known_merge(&h->before, &h->now.w);
+        h->now.w.set = 0;
         h->hi = 0, h->cells = 0;
     }
     h->cells |= touch_cells(t, piece);
     h->lo = h->hi && h->lo < lo ? h->lo : lo;
     h->hi = h->hi > hi ? h->hi : hi;
-    h->now.w[own] = count;
+    known_set(&h->now.w, own, count);
 }
 
-static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS], uint32_t loc, uint32_t order) {
+static void add_waits(Emit *e, IsaInst *in, const Known *want, uint32_t loc, uint32_t order) {
     uint32_t *seen = e->seen[isa_seq(in)];
     in->wait_sem[0] = in->wait_sem[1] = SEM_NONE;
     int nwaits = 0, own = isa_sem(in);
-    for (int s = 0; s < HAZ_SEMS; s++) {
-        if (s == own || want[s] <= seen[s]) // an engine and a queue work in order
+    for (uint32_t left = want->set & ~(1u << own); left; left &= left - 1) { // an engine and a queue work in order
+        int s = __builtin_ctz(left);
+        if (want->n[s] <= seen[s])
             continue;
-        seen[s] = want[s];
+        seen[s] = want->n[s];
         if (nwaits == 2) { // no room: a wait of its own goes before
             IsaInst w = isa_wait_before(in);
             memcpy(w.wait_sem, in->wait_sem, sizeof w.wait_sem);
@@ -247,23 +246,22 @@ static void add_waits(Emit *e, IsaInst *in, const uint32_t want[HAZ_SEMS], uint3
             nwaits = 0;
         }
         in->wait_sem[nwaits] = (uint8_t)s;
-        in->wait_val[nwaits++] = want[s];
+        in->wait_val[nwaits++] = want->n[s];
     }
 }
 
 // A meeting waits for the round's accesses to HBM; those of a step behind one wait for it.
-static void need_meeting(const Emit *e, const Rec *r, bool hbm, uint32_t want[HAZ_SEMS]) {
+static void need_meeting(const Emit *e, const Rec *r, bool hbm, Known *want) {
     if (r->in.op == ISA_CORE_BARRIER)
-        for (int s = 0; s < HAZ_SEMS; s++)
-            want[s] = e->meetings[r->round].hbm[s];
+        *want = e->meetings[r->round].hbm;
     const Meeting *m = hbm && r->after ? &e->meetings[r->after] : NULL;
-    if (m && m->epoch == e->epoch && m->count > want[MEET_ENGINE])
-        want[MEET_ENGINE] = m->count;
+    if (m && m->epoch == e->epoch && !(want->set >> MEET_ENGINE & 1 && want->n[MEET_ENGINE] >= m->count))
+        known_set(want, MEET_ENGINE, m->count);
 }
 
 static void note_meeting(Emit *e, const Rec *r, bool hbm, int own, uint32_t count) {
     if (hbm && r->round)
-        e->meetings[r->round].hbm[own] = count;
+        known_set(&e->meetings[r->round].hbm, own, count);
     if (r->in.op == ISA_CORE_BARRIER)
         e->meetings[r->round].count = count, e->meetings[r->round].epoch = e->epoch;
 }
@@ -276,18 +274,21 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
         counts_merge(&r->writes[0]->counts, &r->reads[0]->counts, e->epoch);
         return;
     }
-    uint32_t want[HAZ_SEMS] = {0}, n = r->ntouches;
+    Known want = {0};
+    uint32_t n = r->ntouches;
     const Touch *touches = n > 2 ? r->more : r->few;
     for (uint32_t i = 0; i < r->nreads; i++)
-        need(want, &r->reads[i]->counts, e->epoch, false);
+        need(&want, &r->reads[i]->counts, e->epoch, false);
     for (uint32_t i = 0; i < r->nwrites; i++)
-        need(want, &r->writes[i]->counts, e->epoch, true);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = touches[i].first; k <= touches[i].last; k++)
-            need_piece(want, piece_at(p, touches[i].seg, k), e->epoch, &touches[i], k);
-    need_meeting(e, r, n > 0, want);
+        need(&want, &r->writes[i]->counts, e->epoch, true);
+    for (const Touch *t = touches; t < touches + n; t++) {
+        const Piece *at = pieces_upto(p, t->seg, t->last);
+        for (uint32_t k = t->first; k <= t->last; k++)
+            need_piece(&want, &at[k], e->epoch, t, k);
+    }
+    need_meeting(e, r, n > 0, &want);
     IsaInst in = r->in;
-    add_waits(e, &in, want, r->loc, order);
+    add_waits(e, &in, &want, r->loc, order);
     append(e, &in, r->loc, order);
     int own = isa_sem(&in);
     uint32_t count = e->done[own];
@@ -296,9 +297,11 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
         note_read(&r->reads[i]->counts, e->epoch, own, count);
     for (uint32_t i = 0; i < r->nwrites; i++)
         note_write(&r->writes[i]->counts, e->epoch, own, count);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = touches[i].first; k <= touches[i].last; k++)
-            note_piece(piece_at(p, touches[i].seg, k), e->epoch, own, count, &touches[i], k);
+    for (const Touch *t = touches; t < touches + n; t++) {
+        Piece *at = p->segments[t->seg].at;
+        for (uint32_t k = t->first; k <= t->last; k++)
+            note_piece(&at[k], e->epoch, own, count, t, k);
+    }
 }
 
 // --- iterations ---------------------------------------------------------------------------------------
@@ -383,14 +386,10 @@ bool emit_body_end(Emit *e, uint32_t pc, const IsaInst *loop) {
 
 // The queue that last wrote a piece of memory, when it is of the n from `first` on and nobody has read the piece since; QUEUE_COUNT: none.
 static uint8_t last_writer(const Counts *h, uint32_t epoch, uint8_t first, uint8_t n) {
-    uint8_t writer = QUEUE_COUNT;
-    for (int sem = 0; sem < HAZ_SEMS && h->epoch == epoch; sem++) {
-        if (h->r[sem])
-            return QUEUE_COUNT;
-        if (h->w[sem])
-            writer = sem >= ENG_COUNT + first && sem < ENG_COUNT + first + n ? (uint8_t)(sem - ENG_COUNT) : QUEUE_COUNT;
-    }
-    return writer;
+    if (h->epoch != epoch || h->r.set || !h->w.set)
+        return QUEUE_COUNT;
+    int sem = 31 - __builtin_clz(h->w.set);
+    return sem >= ENG_COUNT + first && sem < ENG_COUNT + first + n ? (uint8_t)(sem - ENG_COUNT) : QUEUE_COUNT;
 }
 
 // The queue of a load or a store. A queue begins a transfer now and then only, so that many small ones need several: loads take the one that
@@ -415,7 +414,9 @@ static void choose_queue(const Placer *s, Lane lane, const Task *t, Rec *r) {
 
 static double max_ns(double a, double b) { return a > b ? a : b; }
 
-static bool may_begin(const Placer *s, int lane, Task *t) {
+static bool may_begin(const Placer *s, int lane, Task *t) { // once it may, it may
+    if (t->may_begin)
+        return true;
     t->ready = 0;
     for (int k = 0; k < LANE_COUNT; k++) {
         if (k == lane || !t->dep[k])
@@ -424,7 +425,7 @@ static bool may_begin(const Placer *s, int lane, Task *t) {
             return false;
         t->ready = max_ns(t->ready, s->lane[k].tasks.at[t->dep[k] - 1].finish);
     }
-    return true;
+    return t->may_begin = true;
 }
 
 // Records that go together: a load of weights and the products with them. Returns the number behind the last.
@@ -462,15 +463,16 @@ static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const
     return r->is_merge ? at : max_ns(at, s->free[isa_seq(&r->in)]) + table_ns(s, r);
 }
 
-static double begin_of_next(const Placer *s, const LaneQueue *q, const Task *t) {
-    double begin = 0;
-    for (uint64_t i = t->next, end = group_end(q, t); i < end; i++) {
+// When its next records can begin; -1: not yet, or later than `most`.
+static double begin_of_next(const Placer *s, const LaneQueue *q, const Task *t, double most) {
+    double begin = t->ready;
+    for (uint64_t i = t->next, end = group_end(q, t); i < end && begin <= most; i++) {
         double at = begin_of(s, q, t, rec_at(q, i));
         if (at < 0)
             return -1;
         begin = max_ns(begin, at);
     }
-    return begin;
+    return begin <= most ? begin : -1;
 }
 
 static Task *choose(Placer *s, int *lane, double *begin) {
@@ -485,7 +487,7 @@ static Task *choose(Placer *s, int *lane, double *begin) {
             if (!may_begin(s, k, t))
                 break;
             active++;
-            double at = begin_of_next(s, q, t);
+            double at = begin_of_next(s, q, t, best ? *begin : INFINITY);
             if (at >= 0 && (!best || at < *begin || (at == *begin && t->order < best->order && k != LANE_DRAWS))) // nobody waits for these
                 best = t, *lane = k, *begin = at;
         }

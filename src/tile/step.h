@@ -32,9 +32,13 @@ typedef struct HazOrder { // who is recorded for it and not forgotten yet: recor
     uint32_t task[HAZ_READS]; // of each reader
     uint8_t nreads, lane;     // lane + 1
 } HazOrder;
+typedef struct Known { // counts of a few semaphores: those whose bit is set
+    uint32_t set;
+    uint32_t n[HAZ_SEMS];
+} Known;
 typedef struct Counts {
     uint32_t epoch;
-    uint32_t w[HAZ_SEMS], r[HAZ_SEMS]; // last writes, last reads
+    Known w, r; // last writes, last reads
 } Counts;
 typedef struct Haz { // a part of SBUF or PSUM
     Counts counts;
