@@ -457,20 +457,16 @@ bool hlo_rows_fit(const Hlo *h, const HloOp *op, int64_t *rows, int64_t *columns
     const HloOp *ret = r->ops.n ? hlo_at(h, r->ops.at[r->ops.n - 1]) : NULL;
     *columns = hlo_int(op, AK_DIMENSION, 0);
     *rows = 0;
-    snprintf(why, 128, "operands, results and the region's values are not as many");
     if (*columns < 1 || n != op->noperands || r->nargs != n || !op->nresults || !ret ||
         ret->code != HLO_RETURN || ret->noperands != op->nresults)
-        return false;
+        return snprintf(why, 128, "operands, results and the region's values are not as many"), false;
     for (uint32_t i = 0; i < op->nresults; i++) {
         const HloType *t = hlo_value_type(h, op->results + i), *in = hlo_value_type(h, hlo_operand(h, ret, i));
-        bool full;
-        snprintf(why, 128, "result %u is not what the region returns for all rows", i);
-        if (!is_row_of(in, *columns, &full) || t->kind != HT_TENSOR || t->text || t->dynamic ||
-            t->dtype != in->dtype || t->elems < 1 || (full && t->elems % *columns))
-            return false;
+        bool full, fits = is_row_of(in, *columns, &full) && t->kind == HT_TENSOR && !t->text && !t->dynamic &&
+                          t->dtype == in->dtype && t->elems >= 1 && !(full && t->elems % *columns);
         int64_t has = full ? t->elems / *columns : t->elems;
-        if (*rows && has != *rows)
-            return false;
+        if (!fits || (*rows && has != *rows))
+            return snprintf(why, 128, "result %u is not what the region returns for all rows", i), false;
         *rows = has;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -484,10 +480,8 @@ bool hlo_rows_fit(const Hlo *h, const HloOp *op, int64_t *rows, int64_t *columns
         else if (fits)
             fits = (kinds[i] == FUSED_COLUMNS || kinds[i] == FUSED_BLOCKS) && t->elems % *columns == 0 &&
                    *rows % (t->elems / *columns) == 0;
-        snprintf(why, 128, "operand %u does not fit %lld rows of %lld columns", i, (long long)*rows,
-                 (long long)*columns);
         if (!fits)
-            return false;
+            return snprintf(why, 128, "operand %u does not fit %lld rows of %lld columns", i, (long long)*rows, (long long)*columns), false;
     }
     return true;
 }
