@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#define PIECES_CHUNK 256
+
 void counts_merge(Counts *into, const Counts *from, uint32_t epoch) {
     if (into->epoch != epoch)
         counts_reset(into, epoch);
@@ -12,6 +14,22 @@ void counts_merge(Counts *into, const Counts *from, uint32_t epoch) {
         return; // everything of an older epoch is complete
     known_merge(&into->w, &from->w);
     known_merge(&into->r, &from->r);
+}
+
+void *pieces_at(Arena *arena, Pieces *p, size_t record, uint64_t first, uint64_t *n) {
+    uint64_t chunk = first / PIECES_CHUNK, at = first % PIECES_CHUNK;
+    assert(*n);
+    if (chunk >= p->n) {
+        uint64_t wider = chunk + 1 > 2 * p->n ? chunk + 1 : 2 * p->n;
+        uint8_t **to = ARENA_NEWN(arena, uint8_t *, wider);
+        if (p->n)
+            memcpy(to, p->chunks, p->n * sizeof *to);
+        p->chunks = to, p->n = wider;
+    }
+    if (!p->chunks[chunk])
+        p->chunks[chunk] = arena_array(arena, PIECES_CHUNK, record);
+    *n = *n < PIECES_CHUNK - at ? *n : PIECES_CHUNK - at;
+    return p->chunks[chunk] + at * record;
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) & ~(to - 1); }

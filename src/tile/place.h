@@ -18,6 +18,11 @@ typedef struct Heap {
     bool new_peak; // set when an allocation raised the peak
 } Heap;
 
+typedef struct Pieces { // what is known of a segment of HBM, a record for each piece, by chunks that somebody has touched
+    uint8_t **chunks;
+    uint64_t n;
+} Pieces;
+
 #define HEAP_ALIGN 64
 #define HEAP_ALIGN_LARGE 32768 // of tensors that sched.c should tell apart
 
@@ -41,6 +46,7 @@ static inline void known_merge(Known *into, const Known *from) {
     into->set |= from->set;
 }
 
+void *pieces_at(Arena *arena, Pieces *p, size_t record, uint64_t first, uint64_t *n); // records from `first` on, zero at first; n: at most so many, those that lie there
 uint64_t heap_take(Heap *h, uint64_t bytes, bool alone); // offset; alone: no piece of it has other owners
 void heap_give(Heap *h, uint64_t off, uint64_t bytes, bool alone);
 

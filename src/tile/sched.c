@@ -37,21 +37,16 @@ typedef struct Piece {
     uint32_t writers, readers;             // lanes that have such a task, as bits
 } Piece;
 
-typedef struct Segment {
-    Piece *at;
-    uint64_t n;
-} Segment;
-
 struct Sched {
     LaneTail lane[LANE_COUNT];
-    Segment *segments;
+    Pieces *segments;
     uint64_t order;
     Batch *batch; // the step being recorded
 };
 
 void sched_init(Emit *e, uint32_t nsegments) {
     e->sched = ARENA_NEW(e->c->scratch, Sched);
-    *e->sched = (Sched){.segments = ARENA_NEWN(e->c->scratch, Segment, nsegments + 1)};
+    *e->sched = (Sched){.segments = ARENA_NEWN(e->c->scratch, Pieces, nsegments + 1)};
     e->placer = placer_make(e, nsegments);
 }
 
@@ -74,18 +69,6 @@ static uint32_t memory_of(const Emit *e, uint32_t seg) {
     if (seg < results || e->l->alias[seg - results] < 0)
         return seg;
     return SEG_FIRST_ARG + (uint32_t)e->l->alias[seg - results];
-}
-
-static Piece *pieces_upto(Emit *e, uint32_t seg, uint64_t last) {
-    Segment *s = &e->sched->segments[seg];
-    if (last >= s->n) {
-        uint64_t n = last + 1 > 2 * s->n ? last + 1 : 2 * s->n;
-        Piece *at = ARENA_NEWN(e->c->scratch, Piece, n);
-        if (s->n)
-            memcpy(at, s->at, s->n * sizeof *at);
-        s->at = at, s->n = n;
-    }
-    return s->at;
 }
 
 static Range range_make(const Emit *e, uint64_t addr, uint64_t bytes, bool writes) {
@@ -229,19 +212,25 @@ static uint32_t own_tasks(const Emit *e, const LaneTail *q, Piece *p, bool write
     return n < self ? n : writes || w < self ? self - 1 : 0; // this task did: who else is not known any more
 }
 
-static void note_range(Emit *e, Task *t, Rec *rec, const Range *r) {
-    LaneTail *q = &e->sched->lane[e->lane];
+static void note_piece(const Emit *e, const LaneTail *q, Task *t, Rec *rec, Piece *p, bool writes) {
     const uint32_t bit = 1u << e->lane;
-    for (Piece *end = pieces_upto(e, r->seg, r->last) + r->last, *p = end - (r->last - r->first); p <= end; p++) {
-        for (uint32_t left = (p->writers | (r->writes ? p->readers : 0)) & ~bit; left; left &= left - 1) {
-            int k = __builtin_ctz(left);
-            uint32_t n = r->writes && p->r[k] > p->w[k] ? p->r[k] : p->w[k];
-            t->dep[k] = n > t->dep[k] ? n : t->dep[k];
-        }
-        uint32_t own = own_tasks(e, q, p, r->writes);
-        rec->tasks = own > rec->tasks ? own : rec->tasks;
-        *(r->writes ? &p->w[e->lane] : &p->r[e->lane]) = q->tasks;
-        *(r->writes ? &p->writers : &p->readers) |= bit;
+    for (uint32_t left = (p->writers | (writes ? p->readers : 0)) & ~bit; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        uint32_t n = writes && p->r[k] > p->w[k] ? p->r[k] : p->w[k];
+        t->dep[k] = n > t->dep[k] ? n : t->dep[k];
+    }
+    uint32_t own = own_tasks(e, q, p, writes);
+    rec->tasks = own > rec->tasks ? own : rec->tasks;
+    *(writes ? &p->w[e->lane] : &p->r[e->lane]) = q->tasks;
+    *(writes ? &p->writers : &p->readers) |= bit;
+}
+
+static void note_range(Emit *e, Task *t, Rec *rec, const Range *r) {
+    for (uint64_t at = r->first, n; at <= r->last; at += n) {
+        n = r->last - at + 1;
+        Piece *p = pieces_at(e->c->scratch, &e->sched->segments[r->seg], sizeof *p, at, &n);
+        for (uint64_t i = 0; i < n; i++)
+            note_piece(e, &e->sched->lane[e->lane], t, rec, &p[i], r->writes);
     }
 }
 

@@ -55,11 +55,6 @@ typedef struct Piece { // of HBM
     uint64_t cells;  // … and which of its cells they touch
 } Piece;
 
-typedef struct Segment { // of HBM, by pieces
-    Piece *at;
-    uint64_t n;
-} Segment;
-
 typedef struct Kept { // a record of a loop's body, as it was placed
     Rec rec;
     uint32_t order;
@@ -78,7 +73,7 @@ struct Placer {
     uint32_t base[HAZ_SEMS]; // counts when the iteration began
     VEC(WaitsOf) waits;      // of this iteration, when it is dry
     LaneQueue lane[LANE_COUNT];
-    Segment *segments;
+    Pieces *segments;
     double free[ISA_SEQS], queue[QUEUE_COUNT], hbm; // ns
     uint8_t act_set; // the table the scalar engine holds
     Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
@@ -99,23 +94,11 @@ Placer *placer_make(Emit *e, uint32_t nsegments) {
     Placer *p = ARENA_NEW(e->c->scratch, Placer);
     p->e = e;
     p->act_set = ACT_NO_SET;
-    p->segments = ARENA_NEWN(e->c->scratch, Segment, nsegments + 1);
+    p->segments = ARENA_NEWN(e->c->scratch, Pieces, nsegments + 1);
     arena_init(&p->arena, &p->ctx);
     arena_init(&p->scratch, &p->ctx);
     e->code.arena = &p->arena;
     return p;
-}
-
-static Piece *pieces_upto(Placer *p, uint32_t seg, uint64_t last) {
-    Segment *s = &p->segments[seg];
-    if (last >= s->n) {
-        uint64_t n = last + 1 > 2 * s->n ? last + 1 : 2 * s->n;
-        Piece *at = ARENA_NEWN(&p->scratch, Piece, n);
-        if (s->n)
-            memcpy(at, s->at, s->n * sizeof *at);
-        s->at = at, s->n = n;
-    }
-    return s->at;
 }
 
 static Rec *rec_at(const LaneQueue *q, uint64_t number) { return &q->chunks[number / CHUNK]->at[number % CHUNK]; }
@@ -193,6 +176,11 @@ static uint64_t touch_cells(const Touch *t, uint64_t piece) {
 
 static bool is_beside(const Piece *h, const Touch *t, uint64_t piece) {
     return touch_hi(t, piece) <= h->lo || touch_lo(t, piece) >= h->hi || !(h->cells & touch_cells(t, piece));
+}
+
+static Piece *pieces_of(Placer *p, const Touch *t, uint64_t first, uint64_t *n) {
+    *n = t->last - first + 1;
+    return pieces_at(&p->scratch, &p->segments[t->seg], sizeof(Piece), first, n);
 }
 
 static void need_piece(Known *want, const Piece *h, uint32_t epoch, const Touch *t, uint64_t piece) {
@@ -281,11 +269,12 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
         need(&want, &r->reads[i]->counts, e->epoch, false);
     for (uint32_t i = 0; i < r->nwrites; i++)
         need(&want, &r->writes[i]->counts, e->epoch, true);
-    for (const Touch *t = touches; t < touches + n; t++) {
-        const Piece *at = pieces_upto(p, t->seg, t->last);
-        for (uint32_t k = t->first; k <= t->last; k++)
-            need_piece(&want, &at[k], e->epoch, t, k);
-    }
+    for (const Touch *t = touches; t < touches + n; t++)
+        for (uint64_t k = t->first, some; k <= t->last; k += some) {
+            const Piece *at = pieces_of(p, t, k, &some);
+            for (uint64_t i = 0; i < some; i++)
+                need_piece(&want, &at[i], e->epoch, t, k + i);
+        }
     need_meeting(e, r, n > 0, &want);
     IsaInst in = r->in;
     add_waits(e, &in, &want, r->loc, order);
@@ -297,11 +286,12 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
         note_read(&r->reads[i]->counts, e->epoch, own, count);
     for (uint32_t i = 0; i < r->nwrites; i++)
         note_write(&r->writes[i]->counts, e->epoch, own, count);
-    for (const Touch *t = touches; t < touches + n; t++) {
-        Piece *at = p->segments[t->seg].at;
-        for (uint32_t k = t->first; k <= t->last; k++)
-            note_piece(&at[k], e->epoch, own, count, t, k);
-    }
+    for (const Touch *t = touches; t < touches + n; t++)
+        for (uint64_t k = t->first, some; k <= t->last; k += some) {
+            Piece *at = pieces_of(p, t, k, &some);
+            for (uint64_t i = 0; i < some; i++)
+                note_piece(&at[i], e->epoch, own, count, t, k + i);
+        }
 }
 
 // --- iterations ---------------------------------------------------------------------------------------
