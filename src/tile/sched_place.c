@@ -67,7 +67,8 @@ typedef struct WaitsOf { // of an instruction: counts from the begin of the iter
 
 struct Placer {
     Emit *e;
-    VEC(Kept) body;
+    VEC(Kept *) body; // by number / CHUNK
+    uint32_t nbody;
     bool keeps;      // what is placed is the body of a loop
     bool dry;        // nothing is appended: only waits are found
     uint32_t base[HAZ_SEMS]; // counts when the iteration began
@@ -254,10 +255,16 @@ static void note_meeting(Emit *e, const Rec *r, bool hbm, int own, uint32_t coun
         e->meetings[r->round].count = count, e->meetings[r->round].epoch = e->epoch;
 }
 
+static Kept *kept_at(Placer *p, uint32_t number) {
+    if (number / CHUNK == p->body.n)
+        VEC_PUSH(&p->scratch, &p->body, arena_alloc(&p->scratch, CHUNK * sizeof(Kept)));
+    return &p->body.at[number / CHUNK][number % CHUNK];
+}
+
 static void place(Placer *p, const Rec *r, uint32_t order) {
     Emit *e = p->e;
-    if (p->keeps && p->body.n < BODY_MAX)
-        VEC_PUSH(&p->scratch, &p->body, ((Kept){*r, order}));
+    if (p->keeps && p->nbody < BODY_MAX)
+        *kept_at(p, p->nbody++) = (Kept){*r, order};
     if (r->is_merge) {
         counts_merge(&r->writes[0]->counts, &r->reads[0]->counts, e->epoch);
         return;
@@ -304,8 +311,10 @@ static void place(Placer *p, const Rec *r, uint32_t order) {
 static void place_body(Placer *p) {
     memcpy(p->base, p->e->done, sizeof p->base);
     p->waits.n = 0;
-    for (uint32_t i = 0; i < p->body.n; i++)
-        place(p, &p->body.at[i].rec, p->body.at[i].order);
+    for (uint32_t i = 0; i < p->nbody; i++) {
+        const Kept *k = kept_at(p, i);
+        place(p, &k->rec, k->order);
+    }
 }
 
 static bool find_steady(Placer *p) {
@@ -358,14 +367,14 @@ static void place_again(Placer *p, uint32_t pc, const IsaInst *loop) {
 
 void emit_body_begin(Emit *e) {
     e->placer->keeps = true;
-    e->placer->body.n = 0;
+    e->placer->nbody = 0;
 }
 
 bool emit_body_end(Emit *e, uint32_t pc, const IsaInst *loop) {
     Placer *p = e->placer;
     spin(&p->lock);
     p->keeps = false;
-    bool steady = p->body.n < BODY_MAX && find_steady(p);
+    bool steady = p->nbody < BODY_MAX && find_steady(p);
     if (steady)
         place_again(p, pc, loop);
     atomic_flag_clear_explicit(&p->lock, memory_order_release);
