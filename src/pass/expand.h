@@ -12,8 +12,9 @@ RuleFn expand_scan, expand_ragged_dot, expand_broadcasting;
 OpList expand_list_begin(Walk *w);
 void expand_list_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n);
 
-RuleFn expand_qr; // expand_qr.c: XLA's calls for QR decompositions
-bool expand_is_qr(const HloOp *op);
+// XLA's calls for decompositions: expand_qr.c, expand_lu.c, expand_eigh.c
+RuleFn expand_qr, expand_lu, expand_eigh;
+bool expand_is_matrices(const HloOp *op);
 
 void expand_groups(Compile *c); // expand_groups.c: groups told by mesh axes become lists of devices
 void expand_body(Compile *c, RegionId body); // expand.c: what the pass does, to one function

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// expand_mats.c — what the decompositions share; expand_mats.h tells the idea.
+#include "pass/expand_mats.h"
+
+#include <string.h>
+
+MatsCall mats_call(const HloOp *op) {
+    static const struct {
+        const char *target;
+        uint32_t operands, results;
+        MatsCall call;
+    } rows[] = {
+        {"Qr", 1, 2, MATS_QR},
+        {"ProductOfElementaryHouseholderReflectors", 2, 1, MATS_PRODUCT},
+        {"LuDecomposition", 1, 3, MATS_LU},
+        {"Eigh", 1, 2, MATS_EIGH},
+    };
+    for (size_t i = 0; op->code == HLO_CUSTOM_CALL && i < sizeof rows / sizeof *rows; i++)
+        if (op->noperands == rows[i].operands && op->nresults == rows[i].results && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), rows[i].target))
+            return rows[i].call;
+    return MATS_NONE;
+}
+
+bool expand_is_matrices(const HloOp *op) { return mats_call(op) != MATS_NONE; }
+
+void mats_fail(Mats *q, const HloOp *op) {
+    hlo_fail(q->w->hlo, q->w->id, OTRN_VERIFY, "@%s of shapes that do not fit each other", hlo_attr_str(op, AK_CALL_TARGET_NAME));
+}
+
+void mats_read(Mats *q, const HloOp *op) {
+    Hlo *h = q->w->hlo;
+    HloType a = *hlo_value_type(h, hlo_operand(h, op, 0));
+    if (a.rank < 2 || !hlo_is_plain(&a) || (!dtype_is_float(a.dtype) && !dtype_is_complex(a.dtype)))
+        mats_fail(q, op);
+    q->b = 1;
+    for (int d = 0; d < a.rank - 2; d++)
+        q->b *= a.dims[d];
+    q->dtype = a.dtype, q->real = a.dtype == DT_C64 ? DT_F32 : a.dtype == DT_C128 ? DT_F64 : a.dtype;
+    q->m = a.dims[a.rank - 2], q->n = a.dims[a.rank - 1];
+    q->all = hlo_type_tensor(h, q->dtype, 3, (int64_t[]){q->b, q->m, q->n});
+    q->rows = hlo_type_tensor(h, q->dtype, 2, (int64_t[]){q->b, q->m});
+    q->cols = hlo_type_tensor(h, q->dtype, 2, (int64_t[]){q->b, q->n});
+    q->one = hlo_type_tensor(h, q->dtype, 1, &q->b);
+}
+
+TypeId mats_typed(Mats *q, TypeId shape, int dtype) {
+    HloType t = *hlo_type(q->w->hlo, shape);
+    return hlo_type_tensor(q->w->hlo, dtype, t.rank, t.dims);
+}
+
+TypeId mats_type_of(const Mats *q, ValueId v) { return q->w->hlo->values.at[v].type; }
+
+ValueId mats_number(Mats *q, TypeId shape, int dtype, double v) {
+    if (!dtype_is_complex(dtype))
+        return walk_number(q->w, mats_typed(q, shape, dtype), v);
+    return walk_convert(q->w, walk_number(q->w, mats_typed(q, shape, q->real), v), dtype);
+}
+
+ValueId mats_wide(Mats *q, ValueId v, const int64_t *dims, TypeId shape) {
+    const HloType *t = hlo_value_type(q->w->hlo, v);
+    return walk_broadcast(q->w, v, dims, t->rank, mats_typed(q, shape, t->dtype));
+}
+
+ValueId mats_where(Mats *q, ValueId p, ValueId v, double otherwise) {
+    return walk_select(q->w, p, v, mats_number(q, mats_type_of(q, v), hlo_value_type(q->w->hlo, v)->dtype, otherwise));
+}
+
+ValueId mats_total(Mats *q, HloOpcode code, ValueId v, int64_t over, TypeId shape) {
+    int dtype = hlo_value_type(q->w->hlo, v)->dtype;
+    return walk_reduce(q->w, code, v, mats_number(q, hlo_type_tensor(q->w->hlo, dtype, 0, NULL), dtype, 0), &over, 1, mats_typed(q, shape, dtype));
+}
+
+ValueId mats_places(Mats *q, TypeId shape, int64_t dim) { return walk_iota(q->w, mats_typed(q, shape, DT_I32), dim); }
+
+ValueId mats_along(Mats *q, int64_t direction, TypeId shape, int64_t dim, ValueId step) {
+    ValueId places = mats_places(q, shape, dim);
+    return walk_compare(q->w, direction, CMPT_NOTYPE, places, walk_broadcast(q->w, step, NULL, 0, mats_type_of(q, places)));
+}
+
+ValueId mats_conjugate(Mats *q, ValueId v) {
+    if (!dtype_is_complex(q->dtype))
+        return v;
+    TypeId part = mats_typed(q, mats_type_of(q, v), q->real);
+    ValueId re = walk_op(q->w, HLO_REAL, 1, &v, part), im = walk_op(q->w, HLO_IMAG, 1, &v, part);
+    return walk_op(q->w, HLO_COMPLEX, 2, (ValueId[]){re, walk_unary(q->w, HLO_NEGATE, im)}, mats_type_of(q, v));
+}
+
+ValueId mats_column(Mats *q, ValueId a, ValueId step) {
+    return mats_total(q, HLO_ADD, mats_where(q, mats_along(q, CMP_EQ, q->all, 2, step), a, 0), 2, q->rows);
+}
+
+ValueId mats_identity(Mats *q) {
+    ValueId same = walk_compare(q->w, CMP_EQ, CMPT_NOTYPE, mats_places(q, q->all, 1), mats_places(q, q->all, 2));
+    return mats_where(q, same, mats_number(q, q->all, q->dtype, 1), 0);
+}
+
+ValueId mats_steps(Mats *q, bool back, MatsMore *more, MatsStep *body, uint32_t n, const ValueId *init) {
+    Hlo *h = q->w->hlo;
+    TypeId counter = hlo_type_tensor(h, DT_I32, 0, NULL), types[1 + MATS_CARRIED] = {counter};
+    ValueId in[1 + MATS_CARRIED] = {walk_number(q->w, counter, 0)}, out[1 + MATS_CARRIED], carried[MATS_CARRIED];
+    assert(n <= MATS_CARRIED);
+    for (uint32_t i = 0; i < n; i++)
+        in[1 + i] = init[i], types[1 + i] = mats_type_of(q, init[i]);
+    OpId loop = hlo_op(h, HLO_WHILE, q->w->loc, n + 1, in, n + 1, types);
+    RegionId cond = hlo_op_add_region(h, loop, n + 1, types), inner = hlo_op_add_region(h, loop, n + 1, types);
+    walk_grow(q->w);
+    OpList outer = expand_list_begin(q->w);
+    ValueId last = walk_number(q->w, counter, (double)q->k);
+    ValueId args = h->regions.at[cond].args, go = walk_compare(q->w, CMP_LT, CMPT_NOTYPE, args, last);
+    for (uint32_t i = 0; i < n; i++)
+        carried[i] = args + 1 + i;
+    if (more)
+        go = walk_binary(q->w, HLO_AND, go, more(q, carried));
+    expand_list_end(q->w, cond, outer, &go, 1);
+    outer = expand_list_begin(q->w);
+    args = h->regions.at[inner].args;
+    ValueId step = args;
+    for (uint32_t i = 0; i < n; i++)
+        carried[i] = args + 1 + i;
+    if (back)
+        step = walk_binary(q->w, HLO_SUBTRACT, walk_number(q->w, counter, (double)(q->k - 1)), args);
+    body(q, step, carried, out + 1);
+    out[0] = walk_binary(q->w, HLO_ADD, args, walk_number(q->w, counter, 1));
+    expand_list_end(q->w, inner, outer, out, n + 1);
+    return walk_push(q->w, loop) + 1;
+}
