@@ -22,55 +22,8 @@ OTRN_API void TF_InitKernel(void);
 
 // ---- TensorFlow's functions
 
-typedef struct CxxString {
-    const char *at; // inlined, or elsewhere
-    size_t size;
-    char inlined[16];
-} CxxString;
-// absl::Status and StatusOr<pointer>, as a result: longer than both, so that it is returned by address as they are.
-typedef struct CxxResult {
-    uintptr_t status; // 0 or 1: no error
-    void *value;
-    uintptr_t spare[2];
-} CxxResult;
-typedef struct JitDevice { // XlaOpRegistry::DeviceRegistration
-    CxxString kernels;
-    int clustering; // 0: only what asks for it
-    bool more[9];   // of what else may be clustered
-} JitDevice;
-
-#define STRING "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
-#define FUNCTIONS(F)                                                                                                              \
-    F(void, set_status, (TfStatus *, int code, const char *), "TF_SetStatus")                                                    \
-    F(TfStatus *, new_status, (void), "TF_NewStatus")                                                                             \
-    F(void, delete_status, (TfStatus *), "TF_DeleteStatus")                                                                       \
-    F(void *, new_kernel, (const char *op, const char *device, void *(*)(void *), void (*)(void *, void *), void (*)(void *)),     \
-      "TF_NewKernelBuilder")                                                                                                      \
-    F(void, kernel_on_host, (void *, const char *arg), "TF_KernelBuilder_HostMemory")                                             \
-    F(void, kernel_type, (void *, const char *attr, int type, TfStatus *), "TF_KernelBuilder_TypeConstraint")                     \
-    F(void, kernel_priority, (void *, int32_t), "TF_KernelBuilder_Priority")                                                      \
-    F(void, add_kernel, (const char *name, void *, TfStatus *), "TF_RegisterKernelBuilder")                                       \
-    F(void, get_input, (void *, int, TfTensor **, TfStatus *), "TF_GetInput")                                                     \
-    F(void, set_output, (void *, int, const TfTensor *, TfStatus *), "TF_SetOutput")                                              \
-    F(void, delete_tensor, (TfTensor *), "TF_DeleteTensor")                                                                       \
-    F(CxxResult, make_client, (size_t name_size, const char *name, const void *options, void *key_values),                        \
-      "_ZN3xla13GetCApiClientESt17basic_string_viewIcSt11char_traitsIcEERKN4absl12lts_2025081413flat_hash_mapINSt7__cxx1112"      \
-      "basic_stringIcS2_SaIcEEESt7variantIJSA_blSt6vectorIlSaIlEEfEENS5_18container_internal10StringHashENSG_8StringEqE"          \
-      "SaISt4pairIKSA_SF_EEEESt10shared_ptrINS_22KeyValueStoreInterfaceEE")                                                       \
-    F(CxxResult, set_client, (const CxxString *device_type, void **client),                                                       \
-      "_ZN10tensorflow38SetPjRtClientInTFGlobalResourceManagerERKN3tsl10DeviceTypeESt10unique_ptrIN3xla10PjRtClientE"             \
-      "St14default_deleteIS6_EE")                                                                                                 \
-    F(void, add_jit, (const CxxString *device_type, const JitDevice *),                                                           \
-      "_ZN10tensorflow13XlaOpRegistry25RegisterCompilationDeviceERK" STRING "RKNS0_18DeviceRegistrationE")
-
-typedef struct Tf {
-#define F(type, name, args, symbol) type (*name) args;
-    FUNCTIONS(F)
-#undef F
-} Tf;
-
 // From the library that is loaded, though not for all to see; false when one is not there.
-static bool tf_find(Tf *tf) {
+bool tf_find(Tf *tf) {
     void *library = dlopen("libtensorflow_cc.so.2", RTLD_NOW | RTLD_NOLOAD);
     bool all = library != NULL;
     memset(tf, 0, sizeof *tf);
@@ -139,6 +92,7 @@ void TF_InitKernel(void) {
     cxx_name(&jit.kernels, KERNELS);
     tf.add_jit(&name, &jit);
     const_add(&tf);
+    tf_host_kernels(&tf, DEVICE);
 }
 
 // ---- what is asked

@@ -34,6 +34,13 @@ bool xla_kind_varint(int dtype) {
     return dtype == DT_I1 || dtype == DT_I32 || dtype == DT_I64 || dtype == DT_UI32 || dtype == DT_UI64;
 }
 
+static void size_fail(Xla *x) {
+    const char *name = x->loc ? hlo_loc_name(x->h, x->loc) : "";
+    ctx_hint(x->ctx, "a program has one size: keep all elements and mask them (tf.where(mask, x, 0) in place of boolean_mask), or leave this out of what "
+                     "is compiled (jit_compile=True)");
+    xla_fail(x, OTRN_UNSUPPORTED, "%s%sa dimension of the HLO module has a size known only at run time", name, *name ? ": " : "");
+}
+
 static TypeId array_type(Xla *x, Pb shape, int64_t number) {
     int dtype = DT_INVALID;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -51,7 +58,7 @@ static TypeId array_type(Xla *x, Pb shape, int64_t number) {
             xla_fail(x, OTRN_PARSE, "a dimension of the HLO module is out of range");
     for (uint32_t i = 0; i < ndynamic; i++)
         if (dynamic[i])
-            xla_fail(x, OTRN_UNSUPPORTED, "a dimension of the HLO module has a size known only at run time");
+            size_fail(x);
     return hlo_type_tensor(x->h, dtype, (int)rank, dims);
 }
 
@@ -152,8 +159,19 @@ static LocId frame_loc(Xla *x, int64_t frame) {
     return file_loc(x, x->files[file - 1], pb_int(x, x->places[at - 1], 3), pb_int(x, x->places[at - 1], 4));
 }
 
+// TensorFlow's device gives all operators the same place, which is nobody's line.
+static bool is_nowhere(Pb file) {
+    static const char *const ends[] = {"/tensorflow/python/framework/ops.py", "dummy_file_name"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (file.n >= strlen(ends[i]) && !memcmp(file.at + file.n - strlen(ends[i]), ends[i], strlen(ends[i])))
+            return true;
+    return false;
+}
+
 LocId xla_loc(Xla *x, Pb m) {
     Pb meta = pb_bytes(x, m, 7), file = pb_bytes(x, meta, 3), name = pb_bytes(x, meta, 2);
+    if (is_nowhere(file))
+        file.n = 0;
     LocId loc = file.n ? file_loc(x, file, pb_int(x, meta, 4), pb_int(x, meta, 18)) : frame_loc(x, pb_int(x, meta, 15));
     if (!name.n)
         name = pb_bytes(x, m, 1);

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import compiler_ir
 
+from opentrn import _runtime
 from opentrn.tensorflow import rows
 from opentrn.tensorflow.places import Places
 from opentrn.tensorflow.program import Program, Unsupported
@@ -24,6 +25,12 @@ _OUT = (
     "whole function on the CPU: fallback=True"
 )
 _INTEGERS = "a tensor decides about shapes, and a program has one shape; pass Python integers: each value gets a program of its own"
+_SIZED = "does not follow from the shapes of the inputs"  # what the compiler says of sizes that values decide about
+_MASK = (
+    "a program has one size; keep all elements and mask them: tf.where(mask, x, 0) and sums divided by tf.reduce_sum(mask) in place of boolean_mask, "
+    "tf.math.unsorted_segment_sum or a sort in place of unique; on /device:NEURON:0 without jit_compile such operators run on the host; or let TensorFlow "
+    "run the whole function on the CPU: fallback=True"
+)
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 
 
@@ -55,6 +62,12 @@ def _why(error: Exception, concrete: Any) -> str:
     place = places.of(node[1]) if node else None
     where = f"{place[0]}:{place[1]}: " if place else ""
     return where + (text.splitlines() or [type(error).__name__])[0][:_SHOWN]
+
+
+def _refused(what: str, hint: str, error: Exception) -> Unsupported:
+    made = Unsupported(f"opentrn: {what}\n  hint: {hint}")
+    made.__cause__ = error
+    return made
 
 
 class Function:
@@ -96,18 +109,26 @@ class Function:
         return self._traced.experimental_get_compiler_ir(*args, **kwargs)
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Program | str:
-        with rows.tracing():
+        with rows.tracing(), tf.device("CPU"):  # on the device NEURON TensorFlow exports nothing
             concrete = self._traced.get_concrete_function(*args, **kwargs)
         try:
-            text = self._exported(concrete, args, kwargs)(stage="stablehlo")
+            with tf.device("CPU"):
+                text = self._exported(concrete, args, kwargs)(stage="stablehlo")
+            return Program(f"{self.name}({_shapes(leaves)})", concrete, text)
         except (tf.errors.OpError, ValueError, TypeError) as error:
             why = _why(error, concrete)
-            if not self.fallback:
-                hint = _INTEGERS if "compile-time constant" in why else _OUT
-                raise Unsupported(f"opentrn: {self.name}: TensorFlow cannot compile it: {why}\n  hint: {hint}") from error
-            warnings.warn(f"opentrn: {self.name} runs on TensorFlow's CPU: {why}", stacklevel=4)
-            return why
-        return Program(f"{self.name}({_shapes(leaves)})", concrete, text)
+            refused = _refused(f"{self.name}: TensorFlow cannot compile it: {why}", _INTEGERS if "compile-time constant" in why else _OUT, error)
+        except Unsupported as error:
+            why, refused = str(error).splitlines()[0], error
+        except _runtime.Error as error:
+            if error.code != "UNSUPPORTED":
+                raise
+            why = str(error)
+            refused = _refused(f"{self.name}: {why}", _MASK if _SIZED in why else _OUT, error)
+        if not self.fallback:
+            raise refused
+        warnings.warn(f"opentrn: {self.name} runs on TensorFlow's CPU: {why}", stacklevel=4)
+        return why
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not tf.executing_eagerly():  # inside another function: part of that one

@@ -19,17 +19,23 @@ from opentrn.tensorflow.device import NAME, is_meant
 from opentrn.tensorflow.places import is_library
 
 _PIPELINE = ("Iterator", "Dataset", "Optional")  # batches come from the host everywhere
-_WHY = "TensorFlow has no kernel for the device"
+_NO_KERNEL = "TensorFlow has no kernel for the device"
+_SIZED_BY_VALUES = "the size of its result follows from values"
+_ASKED = "it was placed there"
+_ON_HOST = 2  # priority of such kernels
 _counts: collections.Counter[tuple[str, str]] = collections.Counter()  # (operator, place) -> runs
 
 
 @functools.cache
-def _has_kernel(operator: str) -> bool:
-    return any(k.device_type in (NAME, "DEFAULT") for k in kernels.get_registered_kernels_for_op(operator).kernel)
+def _why(operator: str) -> str:
+    """Why the device does not run it; empty where it does. Of operators whose sizes follow from values the plugin has kernels for the host,
+    which go before those for the device (src/pjrt/tf_host.c)."""
+    found = [k for k in kernels.get_registered_kernels_for_op(operator).kernel if k.device_type in (NAME, "DEFAULT")]
+    return _NO_KERNEL if not found else _SIZED_BY_VALUES if any(k.priority == _ON_HOST for k in found) else ""
 
 
 def _is_outside(operator: str) -> bool:
-    return not _has_kernel(operator) and not any(word in operator for word in _PIPELINE)
+    return bool(_why(operator)) and not any(word in operator for word in _PIPELINE)
 
 
 def _here() -> str:
@@ -100,4 +106,4 @@ def end() -> None:
 
 def found() -> list[_profile.Outside]:
     """All that was seen so far."""
-    return [_profile.Outside(key, key[0], key[1], _WHY, runs) for key, runs in _counts.items()]
+    return [_profile.Outside(key, key[0], key[1], _why(key[0]) or _ASKED, runs) for key, runs in _counts.items()]
