@@ -9,6 +9,7 @@ all of them, and OPENTRN_DEVICES says how many. Processes of `torchrun` meet at 
 
 import collections
 import functools
+import importlib.util
 import os
 from collections.abc import Hashable
 from typing import Any
@@ -17,6 +18,7 @@ import torch_xla
 import torch_xla.debug.metrics as metrics
 import torch_xla.runtime as xr
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch_xla._internal.neuron import NeuronPlugin
 from torch_xla.experimental import plugins
 
 from opentrn import _profile, _runs
@@ -46,6 +48,20 @@ def _replicate() -> None:
         before(self, *args)
 
     xla_backend.ProcessGroupXla.__init__ = made
+
+
+def _choose() -> None:
+    """torch_xla has an entry point of the same name, for AWS's library, and takes the one that is listed last, in the order of a folder's
+    files: it is AWS's where that library is installed, else ours."""
+    before = plugins.register_plugin
+    other = Plugin if importlib.util.find_spec("libneuronxla") else NeuronPlugin
+
+    @functools.wraps(before)
+    def register(name: str, plugin: Any) -> None:
+        if type(plugin) is not other:
+            before(name, plugin)
+
+    plugins.register_plugin = register
 
 
 def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -97,3 +113,6 @@ class Plugin(plugins.DevicePlugin):
         if self._world > 1:
             options |= {"num_nodes": self._world, "node_id": _of_torchrun("RANK", 0)}
         return options
+
+
+_choose()

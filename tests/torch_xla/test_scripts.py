@@ -36,6 +36,23 @@ def test_script(script):
     print(script.stem, "worst", max(abs(a - b) / abs(b) for a, b in zip(got, want, strict=True)))
 
 
+def test_whose_plugin():
+    """torch_xla lists a plugin of the same name, for AWS's library; which comes last follows from the order of a folder's files."""
+    script = """
+import torch_xla
+from torch_xla._internal.neuron import NeuronPlugin
+from torch_xla.experimental import plugins
+from opentrn.torch_xla_plugin import Plugin
+for made in (Plugin, NeuronPlugin), (NeuronPlugin, Plugin):
+    for plugin in made:
+        plugins.register_plugin("NEURON", plugin())
+    assert type(plugins.default()) is Plugin, made
+print(torch_xla.device())
+"""
+    done = run("-c", "NEURON", args=[script])
+    assert done.returncode == 0 and done.stdout == "xla:0\n", done.stdout + done.stderr
+
+
 def test_processes_of_torchrun():
     """Two processes, half a batch each, against one with all of it."""
     script = SCRIPTS[0].parent.parent / "data_parallel.py"
