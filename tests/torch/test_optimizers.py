@@ -24,7 +24,7 @@ def _train(kind, options, compiled):
     model = models.make("mlp")
     opt = kind(model.parameters(), **options)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 8)
-    step = torch.compile(opt.step, backend="opentrn") if compiled else opt.step
+    step = torch.compile(opt.step, backend="neuron") if compiled else opt.step
     g = torch.Generator().manual_seed(1)
     places = [p.data_ptr() for p in model.parameters()]
     seen = []

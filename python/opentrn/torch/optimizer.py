@@ -7,6 +7,7 @@ always the same tensor; afterwards the number is back, and neither schedulers no
 difference. The replacement is done by torch's own hooks around every optimizer step.
 """
 
+import importlib
 import weakref
 from collections.abc import Hashable
 from typing import Any
@@ -25,9 +26,10 @@ _numbers: _Optimizers = weakref.WeakKeyDictionary()  # [(group, key, number)] wh
 
 
 def is_ours(step):
-    """step: Dynamo's callback. True when it ends in this backend."""
+    """step: Dynamo's callback. True when it ends in this backend, whatever name it was asked for by."""
+    backend = importlib.import_module("opentrn.torch").backend
     while step is not None and not isinstance(step, bool):
-        if getattr(step, "compiler_name", None) in ("opentrn", "backend"):
+        if backend in (step, getattr(step, "compiler_fn", None)):
             return True
         step = getattr(step, "_torchdynamo_orig_backend", None)
     return False

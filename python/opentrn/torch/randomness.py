@@ -11,8 +11,6 @@ itself.
 from collections.abc import Callable
 from typing import Any
 
-import warnings
-
 import torch
 from torch import library as torch_library
 from torch.utils.checkpoint import CheckpointPolicy
@@ -52,18 +50,27 @@ class _Writer:
         self.fake_mode = old.meta["val"].fake_mode
 
     def call(self, target, *args):
-        with warnings.catch_warnings():  # a size that is not known yet may stand among them (sizes.py)
-            warnings.filterwarnings("ignore", "Raw SymInt")
-            node = self.graph.call_function(target, args)
+        node = self.graph.call_function(target, args)
         node.meta = {k: v for k, v in self.old.meta.items() if k != "tensor_meta"}
         with self.fake_mode:
             values = torch.fx.node.map_arg(args, lambda n: n.meta["val"])
             node.meta["val"] = target(*values)
         return node
 
+    def size(self):
+        """Of what the old node makes, as arguments of a new one: that of its tensor, or what it was given. Sizes that are not known yet
+        (sizes.py) are nodes."""
+        for arg in self.old.args:
+            if isinstance(arg, (list, tuple)):
+                return list(arg)
+            if isinstance(arg, torch.fx.Node) and isinstance(arg.meta["val"], torch.Tensor):
+                shape = self.old.meta["val"].shape
+                return [self.call(aten.sym_size.int, arg, i) if isinstance(d, torch.SymInt) else d for i, d in enumerate(shape)]
+        raise AssertionError(f"opentrn: {self.old.target} without a size")
+
 
 def _uniform(w, seed, stream, out, dtype=None):
-    return w.call(own.uniform.default, seed, stream, list(out.shape), dtype or out.dtype)
+    return w.call(own.uniform.default, seed, stream, w.size(), dtype or out.dtype)
 
 
 def _float(out):
@@ -75,11 +82,11 @@ def _rand(w, seed, stream, out, *_, **__):
 
 
 def _randn(w, seed, stream, out, *_, **__):
-    return w.call(own.normal.default, seed, stream, list(out.shape), out.dtype)
+    return w.call(own.normal.default, seed, stream, w.size(), out.dtype)
 
 
 def _integers(w, seed, stream, out, low, high):
-    return w.call(own.integers.default, seed, stream, low, high, list(out.shape), out.dtype)
+    return w.call(own.integers.default, seed, stream, low, high, w.size(), out.dtype)
 
 
 def _bernoulli(w, seed, stream, out, x, p=None, **_):

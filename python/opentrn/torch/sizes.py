@@ -111,6 +111,9 @@ class Plans:
     def __init__(self, module, name):
         self.module, self.name, self.plans = module, name, {}
         self.given = titles.given()
+        placeholders = (n for n in module.graph.nodes if n.op == "placeholder")
+        # The others' sizes are what they were, by Dynamo's guards.
+        self.open = [i for i, n in enumerate(placeholders) if _is_symbolic(n.meta.get("val"))]
 
     @outside.hidden()
     def _make(self, args):
@@ -118,7 +121,7 @@ class Plans:
             return Plan(_Specialised(self.module, args).result, self.name)
 
     def __call__(self, args):
-        key = tuple(map(_key, args))
+        key = tuple([_key(args[i]) for i in self.open])
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self._make(args)
