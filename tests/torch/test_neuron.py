@@ -195,6 +195,22 @@ def test_conjugates_and_empty_tensors():
     assert leaf.grad.tolist() == [0.0] * 3
 
 
+def test_products_of_conjugates():
+    """Torch leaves a conjugate that is only noted to the kernels of products."""
+    x, z = torch.randn(2, 3, 4, 4, dtype=torch.complex64)
+    products = [
+        lambda a, b: a.mH @ b,
+        lambda a, b: b[0] @ a[0].conj(),
+        lambda a, b: torch.addmm(a[0].conj(), a[1].mH, b[1]),
+        lambda a, b: torch.vdot(a[0, 0], b[0, 0].conj()),
+        lambda a, b: a[0].conj().imag @ b[0].imag,
+        lambda a, b: torch.bmm(a, b, out=torch.empty_like(a).conj()),
+        lambda a, b: b.clone().conj().baddbmm_(a.mH, b),
+    ]
+    for number, product in enumerate(products):
+        torch.testing.assert_close(product(x.to("neuron"), z.to("neuron")).cpu(), product(x, z), msg=f"product {number}")
+
+
 def test_graphs_of_the_cpu_build_nothing(tmp_path):
     """Dynamo asks for an accelerator's stream; the device's C++ part is for those who have its tensors."""
     code = "import torch, opentrn.torch; torch.compile(torch.nn.Linear(2, 2), backend='opentrn')(torch.ones(1, 2))"

@@ -348,7 +348,7 @@ struct Call { // what an operator was called with
     c10::SmallVector<char, 512> bytes;
     Few<const Tensor *> tensors; // on the stack
     Few<double> numbers;
-    bool lift = false, strange = false;
+    bool lift = false, strange = false, noted = false;
 
     void put_bytes(const void *at, size_t n) {
         bytes.append(static_cast<const char *>(at), static_cast<const char *>(at) + n);
@@ -362,7 +362,8 @@ struct Call { // what an operator was called with
         for (size_t i = 0; i < tensors.size(); i++)
             if (tensors[i]->is_same(t)) return put('='), put(i); // one tensor, one argument of the program
         bool number = t.unsafeGetTensorImpl()->is_wrapped_number();
-        strange |= t.layout() != at::kStrided || t.is_conj() || t.is_neg();
+        noted |= t.is_conj() || t.is_neg();
+        strange |= t.layout() != at::kStrided;
         strange |= t.device().type() != kNeuron && t.dim() > 0;
         put('T');
         put(t.scalar_type());
@@ -537,8 +538,37 @@ bool gives_view(const c10::FunctionSchema &schema) {
     return false;
 }
 
+// Conjugates and negatives that were only noted: torch computes them itself, but leaves them to the kernels of products. Takes their place
+// on the stack; (argument, its stand-in) of those that are written.
+std::vector<std::pair<Tensor, Tensor>> resolve(const c10::OperatorHandle &op, Stack *stack) {
+    std::vector<std::pair<Tensor, Tensor>> late;
+    const auto &arguments = op.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); i++) {
+        IValue &value = (*stack)[stack->size() - arguments.size() + i];
+        if (!value.isTensor() || !value.toTensor().defined()) continue;
+        Tensor t = value.toTensor();
+        if (!t.is_conj() && !t.is_neg()) continue;
+        Tensor plain = at::resolve_neg(at::resolve_conj(t));
+        const auto *alias = arguments[i].alias_info();
+        if (alias && alias->isWrite()) late.emplace_back(t, plain);
+        value = plain;
+    }
+    return late;
+}
+
 template <class Host> void run_or(const c10::OperatorHandle &op, Stack *stack, Host host) {
     Call call(op, *stack);
+    if (call.noted) {
+        size_t first = stack->size() - op.schema().arguments().size();
+        auto late = resolve(op, stack);
+        run_or(op, stack, host);
+        for (auto &[to, from] : late) {
+            to.copy_(from);
+            for (size_t i = first; i < stack->size(); i++)
+                if ((*stack)[i].isTensor() && (*stack)[i].toTensor().is_same(from)) (*stack)[i] = to;
+        }
+        return;
+    }
     if (call.strange) call.put('?'); // to the host, whatever the sizes
     Entry *entry = find(call.key());
     if (!entry) entry = ask(op, *stack, call);
