@@ -2,14 +2,15 @@
 // buckets.c — collectives of one kind over the same devices become one.
 // needs: values defined before use
 // gives: all_reduce, reduce_scatter, all_gather and all_to_all of several operands each; those that sum stand right behind
-//        the last of their operands, those that gather right before the first of their readers
+//        the last of their operands, those that gather so far before the first of their readers that it does not wait
 // stale: nothing
 //
 // A small collective is nearly all latency. Each has a stretch of the program in which it may stand: from its operands to its
 // first reader. Those whose stretches have a place in common are joined there, in the order of the program, up to a size where by the
 // chip's prices latency counts no more: nobody waits for a value that was there sooner without. Sums stand early, so that they
-// run beside the work behind them, and gathers late, because what is gathered takes memory. Movement that reads one goes down with
-// it, to its own reader. Every element is summed as before. Control flow waits for all of them, so a sum that would not be hidden before it stands behind it.
+// run beside the work behind them, and gathers no sooner than the links need, because what is gathered takes memory. Movement that reads one
+// stands before its own reader, movement and row programs that make its operand go up with it. Every element is summed as before. Control flow
+// waits for all of them, so a sum that would not be hidden before it stands behind it.
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -17,10 +18,12 @@
 #include "pass/about.h"
 #include "pass/walk.h"
 
-#define SUM_BYTES (25u << 20)   // of a bucket that sums or moves
-#define GATHER_BYTES (4u << 20) // of one that gathers: its first reader waits for all of it
-#define SMALL_PART 16 // one that is so much smaller than a bucket may join it beyond its size
+#define SUM_BYTES (25u << 20)     // of a bucket that sums or moves
+#define GATHER_BYTES (4u << 20)   // of one that gathers for somebody, who waits for all of it
+#define RESULT_BYTES (100u << 20) // of one that gathers results: nobody waits
+#define SMALL_PART 16 // one that is so much smaller than a bucket may join it beyond its size, by as much
 #define MEMBERS_MAX 64
+#define ALONG_MAX 16 // ops of a chain that come along with a collective
 #define GAIN 1.1 // so much longer two must take than one of both
 
 typedef struct Coll { // a collective of the region
@@ -47,7 +50,8 @@ typedef struct Buckets {
     uint32_t *bucket; // per op: number of its bucket, from 1
     VEC(Coll) colls;
     VEC(Bucket) all;
-    bool *late; // per op: movement that waits for its reader
+    bool *late;      // per op: it waits for its reader
+    uint32_t *along; // per op that stands before its first reader, wherever that goes: the place behind which it can be, from 1
 } Buckets;
 
 // --- what may be joined ------------------------------------------------------------------------------
@@ -114,12 +118,33 @@ static void note_reads(Buckets *b, const HloOp *op, uint32_t place) {
     }
 }
 
-// Behind its operand; what another collective makes is there at the latest where this one stands.
-static uint32_t ready(const Buckets *b, const HloOp *op, uint32_t place) {
-    ValueId v = hlo_operand(b->h, op, 0);
-    OpId def = b->h->values.at[v].def;
-    return maker(b, v) ? place : def ? b->at[def] : 0;
+// Movement and row programs that make a collective's operand come along with it, but for those that wait for another collective.
+static bool comes_along(const Buckets *b, OpId id) {
+    const HloOp *op = hlo_at(b->h, id);
+    bool along = b->at[id] && (is_movement(op) || op->code == HLO_ROWS);
+    for (uint32_t i = 0; i < op->noperands && along; i++)
+        along = !maker(b, hlo_operand(b->h, op, i));
+    return along;
 }
+
+// The place behind which a value can be: it comes along with who reads it.
+static uint32_t ready(Buckets *b, ValueId v, int deep) {
+    OpId id = b->h->values.at[v].def;
+    if (!id || b->along[id] || deep == ALONG_MAX || !comes_along(b, id))
+        return !id ? 0 : b->along[id] ? b->along[id] - 1 : b->at[id];
+    const HloOp *op = hlo_at(b->h, id);
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        uint32_t at = ready(b, hlo_operand(b->h, op, i), deep + 1);
+        last = at > last ? at : last;
+    }
+    b->late[id] = true;
+    b->along[id] = last + 1;
+    return last;
+}
+
+// Where a collective can be; what another one makes is there at the latest where this one stands.
+static uint32_t soonest(Buckets *b, ValueId operand, uint32_t place) { return maker(b, operand) ? place : ready(b, operand, 0); }
 
 static void find(Buckets *b, RegionId r) {
     Hlo *h = b->h;
@@ -137,7 +162,7 @@ static void find(Buckets *b, RegionId r) {
             continue;
         uint64_t in = hlo_type_bytes(hlo_value_type(h, hlo_operand(h, op, 0))), out = hlo_type_bytes(hlo_value_type(h, op->results));
         uint32_t read = b->first[op->results];
-        VEC_PUSH(b->c->scratch, &b->colls, ((Coll){id, i, ready(b, op, i), read < n ? read : n - 1, in > out ? in : out}));
+        VEC_PUSH(b->c->scratch, &b->colls, ((Coll){id, i, soonest(b, hlo_operand(h, op, 0), i), read < n ? read : n - 1, in > out ? in : out}));
     }
 }
 
@@ -178,14 +203,15 @@ static bool gains(const Buckets *b, const Bucket *k, const Coll *c) {
 
 static void put(Buckets *b, const Coll *c) {
     const HloOp *op = hlo_at(b->h, c->op);
-    uint64_t limit = gathers(op) ? GATHER_BYTES : SUM_BYTES;
+    bool waited = gathers(op) && c->to + 1 < b->h->regions.at[b->region].ops.n; // by another than the region's return
+    uint64_t limit = waited ? GATHER_BYTES : gathers(op) ? RESULT_BYTES : SUM_BYTES;
     uint32_t i = b->all.n;
     while (i > 0 && !are_alike(b, op, hlo_at(b->h, b->all.at[i - 1].ops.at[0])))
         i--;
     Bucket *to = i ? &b->all.at[i - 1] : NULL; // the last of its kind
     uint32_t from = to && to->from > c->from ? to->from : c->from, end = to && to->to < c->to ? to->to : c->to;
     uint64_t least = to && to->bytes < c->bytes ? to->bytes : c->bytes;
-    bool large = to && to->bytes + c->bytes > limit && least > limit / SMALL_PART;
+    bool large = to && to->bytes + c->bytes > limit + (least > limit / SMALL_PART ? 0 : limit / SMALL_PART);
     if (!to || from > end || large || to->ops.n == MEMBERS_MAX || !gains(b, to, c)) {
         VEC_PUSH(b->c->scratch, &b->all, ((Bucket){.from = c->from, .to = c->to}));
         to = &b->all.at[b->all.n - 1];
@@ -214,6 +240,26 @@ static void put_behind_control(Buckets *b, RegionId r, Bucket *k) {
             return;
         }
         left -= about_op_ns(b->h, b->c->chip, at);
+    }
+}
+
+// Who reads a gather first should not wait for it: it stands as far before as what is between takes the links' time, but before none that
+// is read sooner, and not before control flow.
+static void put_ahead(Buckets *b, RegionId r) {
+    uint32_t next = UINT32_MAX;
+    for (uint32_t i = b->all.n; i-- > 0 && b->c->chip;) {
+        Bucket *k = &b->all.at[i];
+        const HloOp *op = hlo_at(b->h, k->ops.at[0]);
+        if (!gathers(op))
+            continue;
+        double left = wire_ns(b, op, k->bytes);
+        for (; k->place > k->from && (left > 0 || k->place > next); k->place--) {
+            const HloOp *before = hlo_at(b->h, b->h->regions.at[r].ops.at[k->place - 1]);
+            if (is_control(before))
+                break;
+            left -= hlo_row(before)->cls == HC_COLL ? 0 : about_op_ns(b->h, b->c->chip, before);
+        }
+        next = k->place;
     }
 }
 
@@ -265,6 +311,8 @@ static void push_late(Buckets *b, const HloOp *reader);
 
 static void push(Buckets *b, OpId id) {
     push_late(b, hlo_at(b->h, id));
+    for (uint32_t k = 0; k < hlo_at(b->h, id)->nregions; k++)
+        walk_region(&b->w, b->h->op_regions.at[hlo_at(b->h, id)->regions + k]);
     walk_operands(&b->w, id);
     VEC_PUSH(b->c->scratch, &b->w.out, id);
 }
@@ -317,21 +365,18 @@ static void join_region(void *pass, RegionId r) {
         put(b, &b->colls.at[i]);
     for (uint32_t i = 0; i < b->all.n; i++)
         put_behind_control(b, r, &b->all.at[i]);
+    put_ahead(b, r);
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         for (uint32_t k = 0; k < b->all.n; k++)
             if (b->all.at[k].place == i)
                 put_out(b, k);
         OpId id = h->regions.at[r].ops.at[i];
-        if (b->bucket[id])
+        if (b->bucket[id] || b->along[id])
             continue;
-        const HloOp op = *hlo_at(h, id);
-        if (is_late(b, &op)) {
+        if (is_late(b, hlo_at(h, id)))
             b->late[id] = true;
-            continue;
-        }
-        for (uint32_t k = 0; k < op.nregions; k++)
-            walk_region(&b->w, h->op_regions.at[op.regions + k]);
-        push(b, id);
+        else
+            push(b, id);
     }
     walk_set_ops(h, r, &b->w.out);
 }
@@ -343,6 +388,7 @@ void buckets_join(Compile *c, bool scatters) {
     b.at = ARENA_NEWN(c->scratch, uint32_t, 2 * h->ops.n);
     b.bucket = ARENA_NEWN(c->scratch, uint32_t, 2 * h->ops.n);
     b.late = ARENA_NEWN(c->scratch, bool, 2 * h->ops.n);
+    b.along = ARENA_NEWN(c->scratch, uint32_t, 2 * h->ops.n);
     walk_init(&b.w, c);
     walk_regions(h, hlo_main(h)->body, join_region, &b);
 }
