@@ -4,8 +4,8 @@
     make composition                  every row; T=llama: those with it in their name
     .venv/bin/python accuracy/composition.py --only=zero=1
 
-A whole step is one program over all devices of the machine (shard_map): micro-batches one after the other, their gradients added up, reduced over the
-replicas or scattered over them, AdamW with clipping, weights gathered again. With ZeRO-3 each device has a part of every weight, gathered where a layer
+A whole step is one program over all devices of the machine (shard_map): micro-batches one after the other, in a loop where there are several, as libraries'
+programs begin the next when one is done; their gradients added up, reduced over the replicas or scattered over them, AdamW with clipping, weights gathered again. With ZeRO-3 each device has a part of every weight, gathered where a layer
 asks for it, forward and backward. What the host takes to start programs is left out on both sides: the parts are several programs, the whole is one.
 """
 
@@ -98,13 +98,15 @@ def whole(job, x):
         return ([a + b for a, b in zip(before, found)] if before else found), loss
 
     def step(params, held, state, batches, count):
-        total, losses = [], []
-        for batch in batches:
-            total, loss = micro(params, total, batch)
-            losses.append(loss)
-            total, params = jax.lax.optimization_barrier((total, params))  # libraries begin the next when one is done
+        if len(batches) == 1:
+            total, loss = micro(params, [], batches[0])
+        else:  # libraries begin the next when one is done
+            before = [jnp.zeros(s, sums) for s in programs.held(tree, reach, x.zero > 1)]
+            stacked = [jnp.stack(parts) for parts in zip(*batches)]
+            total, losses = jax.lax.scan(lambda total, batch: micro(params, total, batch), before, stacked)
+            loss = losses.sum()
         new, state, stored = update(held or params, state, total, count)
-        return (stored if master else new), new if master else [], state, sum(losses)
+        return (stored if master else new), new if master else [], state, loss
 
     like, parts = programs._like, programs.held(tree, reach, True)
     mine = parts if x.zero else [v.shape for v in tree]

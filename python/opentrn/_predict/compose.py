@@ -17,7 +17,8 @@ from opentrn._predict.layout import check
 from opentrn._predict.size import model_flops, parameters
 
 BYTES = {"bf16": 2, "fp32": 4}
-LAYERS = 3  # of the longer piece: the second layer alone may be a few percent quicker than those behind it
+LAYERS = (1, 3)  # of two pieces: the second layer alone may be a few percent quicker than those behind it
+BUCKET = 25 << 20  # bytes of gradients that meet at once (src/pass/buckets.c): so many layers fill one, and no two of those cost the same
 UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two updates, the most that fit: a few fill a collective's bucket only in part
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
 # published BERT-large steps grow by 4 to 20 % (9 in the mean) and GPT3's by 2 to 8 %, which are its reduction's.
@@ -27,18 +28,19 @@ _HLO = {"bf16": "bf16", "fp32": "f32"}
 
 
 class Line:
-    """Anything of a piece with n layers, from pieces with one and with LAYERS: a layer more costs what those behind the first do."""
+    """Anything of a piece with n layers, from pieces with few and with many: a layer more costs what those behind the few do."""
 
-    def __init__(self, one, more, base=None):
-        each, rest = divmod(more - one, LAYERS - 1)
-        self.base, self.layer = (one if base is None else base), (more - one) / (LAYERS - 1) if rest else each  # counts stay whole
+    def __init__(self, few, many, sizes, base=None):
+        each, rest = divmod(many - few, sizes[1] - sizes[0])
+        self.few, self.base = sizes[0], few if base is None else base
+        self.layer = (many - few) / (sizes[1] - sizes[0]) if rest else each  # counts stay whole
 
     def __call__(self, n):
-        return self.base + (n - 1) * self.layer
+        return self.base + (n - self.few) * self.layer
 
     def least(self, n):
         """Of what is measured on a busy host: a layer more takes no less."""
-        return self.base + (n - 1) * max(self.layer, 0)
+        return self.base + (n - self.few) * max(self.layer, 0)
 
 
 def _kinds(x):
@@ -49,10 +51,24 @@ def _piece(job, x, kind, n):
     return ("micro", kind, n, job.model, x.cut(job), x.types(job)[0], x.micros(job) > 1 or x.pp > 1)
 
 
+def _sizes(job, x):
+    """Layers of the two pieces that tell what a layer costs: where gradients meet in them, as many as fill a bucket apart, and both as full at their end
+    as the stage is."""
+    n = max(n for _, n in stages(job.model, x))
+    if not x.meets(job) or n <= LAYERS[1]:
+        return LAYERS
+    attention, mlp, _ = parameters(job.model)
+    layer = BYTES[x.types(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * job.model.layers)
+    apart = max(2, math.ceil(BUCKET / layer))
+    few = 2 + (n - 2) % apart
+    return (few, few + apart) if few + apart <= n else (n - 2, n)
+
+
 def pieces(job, x):
     """Programs of a micro-batch that a layout needs."""
-    out = [_piece(job, x, kind, 1) for kind in _kinds(x)]
-    return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", LAYERS)]
+    few, many = _sizes(job, x)
+    out = [_piece(job, x, kind, few) for kind in _kinds(x)]
+    return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", many)]
 
 
 def _size(shape):
@@ -71,12 +87,16 @@ class Parts:
     def __init__(self, job, x, prices):
         self.job, self.x, self.prices = job, x, prices
         prices.all(pieces(job, x))
-        slope = "whole" if x.pp == 1 else "middle"
-        self.one, self.more = prices(_piece(job, x, slope, 1)), prices(_piece(job, x, slope, LAYERS))
-        self.ends = {kind: prices(_piece(job, x, kind, 1)) for kind in _kinds(x)}
+        slope, self.sizes = "whole" if x.pp == 1 else "middle", _sizes(job, x)
+        self.few, self.many = (prices(_piece(job, x, slope, n)) for n in self.sizes)
+        self.ends = {kind: prices(_piece(job, x, kind, self.sizes[0])) for kind in _kinds(x)}
+
+    def line(self, kind, of):
+        """Anything that is asked of a piece's record, by layers."""
+        return Line(of(self.few), of(self.many), self.sizes, of(self.ends[kind]))
 
     def micro(self, kind, key):
-        return Line(self.one[key], self.more[key], self.ends[kind][key])
+        return self.line(kind, lambda record: record[key])
 
     def updates(self, kind, n):
         """Programs of the update of a stage with n layers: with all of them, or with some and with twice as many."""
@@ -99,10 +119,7 @@ class Parts:
     def count(self, kind, learned=True):
         """Weights of a device; learned: only those that are."""
 
-        def of(record):
-            return sum(_size(s) for s, _, frozen in record["weights"] if not (learned and frozen))
-
-        return Line(of(self.one), of(self.more), of(self.ends[kind]))
+        return self.line(kind, lambda record: sum(_size(s) for s, _, frozen in record["weights"] if not (learned and frozen)))
 
 
 def stages(m, x):
@@ -210,7 +227,7 @@ def memory(job, x, p, line, update):
     most: dict[str, float] = {}
     for s, (kind, n) in enumerate(line):
         every, learned, peak = p.count(kind, learned=False), p.count(kind), p.micro(kind, "hbm_peak_bytes")
-        stored, added = BYTES[types[1]] / (share if x.zero == 3 else 1), BYTES[types[2]] / (share if x.zero > 1 else 1)
+        stored, added = BYTES[types[1]] / (share if x.zero == 3 else 1), BYTES[types[2]] / (share if x.zero and x.meets(job) else 1)
         kept = max(peak.layer - every.layer * stored - (learned.layer * added if accumulated else 0), 0)
         held = min(m, x.pp - s) if x.schedule != "gpipe" else m
         moments = 8 if job.optimizer != "sgd" else 4
@@ -262,7 +279,7 @@ def _engines(p, line):
     """Share of a micro-batch that each engine is busy, on the stage with the most layers."""
     kind, n = max(line, key=lambda v: v[1])
     total = p.micro(kind, "total_us")(n)
-    busy = {k: Line(p.one["busy_us"][k], p.more["busy_us"][k], p.ends[kind]["busy_us"][k])(n) for k in p.one["busy_us"]}
+    busy = {k: p.line(kind, lambda record: record["busy_us"][k])(n) for k in p.few["busy_us"]}
     return {k: max(v, 0.0) / total for k, v in busy.items()}
 
 

@@ -56,16 +56,20 @@ class Layout:
     def micros(self, job):
         return job.global_batch // (self.dp * self.micro_batch)
 
+    def meets(self, job):
+        """Do replicas meet in a micro-batch's program? From ZeRO-2 on in each; where there is but one, it and the update are one program."""
+        return self.zero > 1 or (self.pp == 1 and self.micros(job) == 1)
+
     def cut(self, job):
-        """Of a micro-batch's programs; from ZeRO-2 on replicas meet in each."""
+        """Of a micro-batch's programs."""
         possible = self.tp > 1 and job.model.task == "lm" and job.seq // self.cp % self.tp == 0
-        meet = (self.dp // self.ep, self.zero) if self.zero > 1 else (1, 0)
+        meet = (self.dp // self.ep, self.zero, True) if self.meets(job) else (1, 0, False)
         return Cut(self.tp, self.cp, self.ep, possible if self.sp is None else self.sp, job.seq, self.micro_batch, self.recompute, job.lora, self.attends(job),
                    job.machine.fp8 if job.precision == "fp8" else "", *meet)  # fmt: skip
 
     def reach(self, job):
         """Of the update, in which replicas meet: how tokens are cut is all the same to it."""
-        return Cut(self.tp, self.cp, self.ep, self.cut(job).sp, 2 * self.cp * self.tp, lora=job.lora, replicas=self.dp // self.ep, zero=self.zero)
+        return Cut(self.tp, self.cp, self.ep, self.cut(job).sp, 2 * self.cp * self.tp, lora=job.lora, replicas=self.dp // self.ep, zero=self.zero, meet=self.meets(job))
 
     def attends(self, job):
         """Encoders have no fused attention on the chip, and runs that computed whole layers again computed every score: published

@@ -58,8 +58,14 @@ def _like(shapes, dtype):
 
 
 def pulled(tree, u, sums):
-    """Gradients as a micro-batch leaves them: from ZeRO-2 on each device has its part of their sum."""
-    return lambda found: [replicas.scatter(u, v.expert, g.astype(sums)) if u.zero == 2 else g.astype(sums) for v, g in zip(tree, found)]
+    """Gradients as a micro-batch leaves them: where replicas have met, their sum, or each device's part of it; with ZeRO-3 they have, layer by layer."""
+    meet = met(u) if u.meet and u.zero < 3 else lambda v, g: g
+    return lambda found: [meet(v, g.astype(sums)) for v, g in zip(tree, found)]
+
+
+def met(u):
+    """How replicas' gradients meet."""
+    return (lambda v, g: replicas.scatter(u, v.expert, g)) if u.zero else lambda v, g: replicas.total(u, v.expert, g)
 
 
 def handed(u, sums, compute):
@@ -132,7 +138,7 @@ def updated(tree, u, optimizer, types, master):
     """The update as a function of what a device has of weights, moments and gradients, and the count of steps; master: fp32 weights beside those stored."""
     store = TYPES[types[1]]
     rule, _, clipped = OPTIMIZERS[optimizer]
-    meet = {0: lambda v, g: replicas.total(u, v.expert, g), 1: lambda v, g: replicas.scatter(u, v.expert, g)}.get(u.zero, lambda v, g: g)
+    meet = (lambda v, g: g) if u.meet else met(u)
     back = (lambda v, p: replicas.gather(u, v, p)) if u.zero in (1, 2) else lambda v, p: p
     over = tuple(k for k, n in zip(AXES, (u.replicas, u.ep, u.cp, u.tp)) if n > 1 and (u.zero or k == "tp"))  # who has other weights than others
 
@@ -159,5 +165,5 @@ def update(kind, n, m, u, optimizer, types, master):
     _, store, sums = (TYPES[t] for t in types)
     mine, count = held(tree, u, u.zero > 0), jax.ShapeDtypeStruct((), jnp.float32)
     state = [_like(mine, jnp.float32) for _ in range(OPTIMIZERS[optimizer][1])]
-    args = (_like(mine, jnp.float32 if master else store), state, _like(held(tree, u, u.zero > 1), sums), count)
+    args = (_like(mine, jnp.float32 if master else store), state, _like(held(tree, u, u.meet and u.zero > 0), sums), count)
     return _over(u, updated(tree, u, optimizer, types, master), args, donate_argnums=(0, 1))

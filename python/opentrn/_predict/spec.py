@@ -60,6 +60,7 @@ class Cut:
     fp8: str = ""  # the type that products of activations and weights round to
     replicas: int = 1  # beside those that share experts, of programs in which replicas meet
     zero: int = 0  # what they share: 1 the optimizer, 2 gradients too, 3 weights too
+    meet: bool = False  # do their gradients meet in a micro-batch's program, or in the update?
 
     @property
     def devices(self):
