@@ -13,6 +13,8 @@
 // such products are taken together (tile/batch.c). Where the array turns operands too, each batch begins with that, and two tiles do not fill
 // the time either.
 static inline int64_t rows_short(const ChipFile *chip) { return chip && chip->dma_transpose <= 0 ? 256 : 128; }
+// In one tile the products before the program are apart as well.
+static inline bool rows_one_tile(int64_t rows, int64_t columns) { return rows <= PARTITIONS && columns <= PARTITIONS; }
 
 // True when the op may be a member of a row program: elementwise, of types and kinds the engines do.
 bool rows_may_hold(const Hlo *h, const HloOp *op, Why *why);

@@ -360,7 +360,7 @@ static void try_rows(Lower *l, OpId id) {
     for (uint32_t i = 0; i < n; i++)
         if (kinds[i] == FUSED_SAME)
             try_before(l, &b, op, i);
-    if (!b.npro || b.batches * b.m != rows)
+    if (!b.npro || b.batches * b.m != rows || rows_one_tile(b.m, b.n))
         return;
     bool tiny = b.m <= rows_short(l->asks->chip) && b.n <= rows_short(l->asks->chip);
     for (uint32_t i = 0; i < op->nresults && !tiny; i++)
