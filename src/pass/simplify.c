@@ -289,6 +289,45 @@ static ValueId add_zero(Walk *w, const HloOp *op) {
     return is_float_zero(w->hlo, b) ? a : is_float_zero(w->hlo, a) ? b : 0;
 }
 
+// --- signs: what rounds rounds both ways alike, so a minus may go into a number or a sum ---------------
+
+static ValueId negated(const Walk *w, ValueId v) { // x when v is -x, of floats; else 0
+    const HloOp *op = hlo_def_as(w->hlo, v, HLO_NEGATE);
+    return op && dtype_is_float(hlo_value_type(w->hlo, v)->dtype) ? hlo_operand(w->hlo, op, 0) : 0;
+}
+
+// x * -c of x and a value that is c everywhere; 0: it is not.
+static ValueId times_negative(Walk *w, ValueId x, ValueId number) {
+    const HloAttr *a = splat_value(w->hlo, number);
+    int dtype = hlo_value_type(w->hlo, x)->dtype;
+    double c = a && dtype_is_float(dtype) ? dtype_to_f64(dtype, a->data) : NAN;
+    return isnan(c) ? 0 : times(w, x, -c);
+}
+
+static ValueId multiply_negated(Walk *w, const HloOp *op) {
+    ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1), x = negated(w, a), y = negated(w, b);
+    return x ? times_negative(w, x, b) : y ? times_negative(w, y, a) : 0;
+}
+
+static ValueId negate_product(Walk *w, const HloOp *op) {
+    ValueId v = hlo_operand(w->hlo, op, 0);
+    const HloOp *of = used_once(w, v) ? hlo_def_as(w->hlo, v, HLO_MULTIPLY) : NULL;
+    if (!of)
+        return 0;
+    ValueId a = hlo_operand(w->hlo, of, 0), b = hlo_operand(w->hlo, of, 1), made = times_negative(w, a, b);
+    return made ? made : times_negative(w, b, a);
+}
+
+static ValueId add_negated(Walk *w, const HloOp *op) {
+    ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1), x = negated(w, a), y = negated(w, b);
+    return y ? walk_binary(w, HLO_SUBTRACT, a, y) : x ? walk_binary(w, HLO_SUBTRACT, b, x) : 0;
+}
+
+static ValueId subtract_negated(Walk *w, const HloOp *op) {
+    ValueId y = negated(w, hlo_operand(w->hlo, op, 1));
+    return y ? walk_binary(w, HLO_ADD, hlo_operand(w->hlo, op, 0), y) : 0;
+}
+
 static ValueId choose(Walk *w, const HloOp *op) {
     const Hlo *h = w->hlo;
     ValueId p = hlo_operand(h, op, 0), a = hlo_operand(h, op, 1), b = hlo_operand(h, op, 2);
@@ -523,14 +562,18 @@ const Rule simplify_rules[] = {
     {"select(p, x * 2^k, number): select(p, x, number / 2^k) * 2^k", HLO_SELECT, RULE_EXACT, scale_out},
     {"x * 1: x", HLO_MULTIPLY, RULE_EXACT, neutral},
     {"select(p, y, 0) * 2^k, (y * z) * 2^k: 2^k into y", HLO_MULTIPLY, RULE_RANGE, scale},
+    {"-x * c: x * -c", HLO_MULTIPLY, RULE_EXACT, multiply_negated},
+    {"-(x * c): x * -c", HLO_NEGATE, RULE_EXACT, negate_product},
     {"x / 1: x", HLO_DIVIDE, RULE_EXACT, neutral},
     {"select(p, y, 0) / 2^k, (y * z) / 2^k: 2^-k into y", HLO_DIVIDE, RULE_RANGE, scale},
     {"x / 2^k: x * 2^-k", HLO_DIVIDE, RULE_EXACT, divide},
     {"x + -0.0: x", HLO_ADD, RULE_EXACT, neutral},
     {"x + 0.0: x", HLO_ADD, RULE_ZERO, add_zero},
     {"x + scatter(0, u): scatter(x, u)", HLO_ADD, RULE_ORDER, into_scatter},
+    {"x + -y: x - y", HLO_ADD, RULE_EXACT, add_negated},
     {"x - 0.0: x", HLO_SUBTRACT, RULE_EXACT, neutral},
     {"scatter(0, u) - x, x - scatter(0, u): scatter(-x, u), scatter(x, -u)", HLO_SUBTRACT, RULE_ORDER, into_scatter},
+    {"x - -y: x + y", HLO_SUBTRACT, RULE_EXACT, subtract_negated},
     {"max(x, -inf): x", HLO_MAXIMUM, RULE_EXACT, neutral},
     {"min(x, inf): x", HLO_MINIMUM, RULE_EXACT, neutral},
     {"x & true: x", HLO_AND, RULE_EXACT, neutral},

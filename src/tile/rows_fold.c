@@ -49,6 +49,10 @@ static bool is_scaled_by_inverse(const RowOp *r, const Node *n) {
 static void fold_function(RowOp *r, Node *n) {
     Node *inner = rows_node(r, n->src[0]);
     bool old = r->e->chip->generation < 3;
+    if (inner->kind == NODE_OP && inner->code == HLO_NEGATE && inner->full && inner->uses == 1 && !inner->is_output && !inner->folded) {
+        inner->folded = !has_folded(r, inner); // exact in any type: a scale of -1
+        return;
+    }
     if (!may_fold(inner) || has_folded(r, inner) || inner->nsrc != 2 || !is_full_tensor(r, inner->src[0]) ||
         !is_scalar_operand(r, inner->src[1]))
         return;

@@ -328,7 +328,7 @@ static void put_divide(RowOp *r, const Node *n, const Arg *dst, bool full) {
 
 // --- functions -------------------------------------------------------------------------------------
 
-// fn(x), fn(x * a), fn(x / a), fn(x + b), fn(x * number + b); scale and bias are the folded operations before it.
+// fn(x), fn(-x), fn(x * a), fn(x / a), fn(x + b), fn(x * number + b); scale and bias are the folded operations before it.
 static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
     const Node *n = rows_node(r, i);
     uint32_t from = n->src[0];
@@ -337,7 +337,10 @@ static void put_function(RowOp *r, uint32_t i, const Arg *dst) {
     Haz *reads[2];
     uint32_t nreads = 0;
     const Node *inner = rows_node(r, from);
-    if (inner->kind == NODE_OP && inner->folded) {
+    if (inner->kind == NODE_OP && inner->folded && inner->code == HLO_NEGATE) {
+        in.a = scalar_f32(-1);
+        from = inner->src[0];
+    } else if (inner->kind == NODE_OP && inner->folded) {
         Arg a = rows_arg(r, inner->src[1], n->full);
         if (inner->code == HLO_SUBTRACT) {
             if (a.kind == ARG_NUMBER)
