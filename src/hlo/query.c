@@ -2,6 +2,7 @@
 // query.c — answers from the operation itself; nothing here changes a graph but reduce_region_like.
 #include "hlo/query.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -117,4 +118,21 @@ bool op_has_effect(const Hlo *h, const HloOp *op) {
         }
     }
     return false;
+}
+
+// The same for all elements, or for those of a row: an instruction does it beside another operation.
+static bool is_spread(const Hlo *h, ValueId v) {
+    const HloOp *op = h->values.at[v].def ? hlo_at(h, h->values.at[v].def) : NULL;
+    return op && (op->code == HLO_CONSTANT ||
+                  (op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(h, v)->elems > hlo_value_type(h, hlo_operand(h, op, 0))->elems));
+}
+
+double hlo_instructions(const Hlo *h, const HloOp *op) {
+    assert(hlo_is_elementwise(op));
+    if (op->code == HLO_CONVERT || op->code == HLO_NEGATE) // how another instruction reads or writes
+        return 0.25;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        if (is_spread(h, hlo_operand(h, op, k)))
+            return 0.5;
+    return op->code == HLO_DIVIDE || op->code == HLO_POWER ? 3 : 1;
 }

@@ -27,6 +27,8 @@ static inline ValueId before_reshapes(const Hlo *h, ValueId v) {
 }
 // The same memory in other words: a reshape, or a broadcast that only adds dimensions of 1.
 bool is_reshape(const Hlo *h, const HloOp *op);
+// Instructions over its elements that an elementwise op takes of an engine, about: parts of one where another does it beside its own.
+double hlo_instructions(const Hlo *h, const HloOp *op);
 // True when running the op twice, or not at all, can be told apart from outside.
 bool op_has_effect(const Hlo *h, const HloOp *op);
 

@@ -173,21 +173,6 @@ static HloOpcode row_reduction(const Remat *r, const HloOp *op) {
     return code == HLO_ADD || code == HLO_MAXIMUM || code == HLO_MINIMUM ? (HloOpcode)code : HLO_NONE;
 }
 
-// The same for all elements, or for those of a row: an instruction does it beside another operation.
-static bool is_spread(const Remat *r, ValueId v) {
-    const HloOp *op = op_of(r, v);
-    return op && (op->code == HLO_CONSTANT || (op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(r->h, v)->elems > hlo_value_type(r->h, hlo_operand(r->h, op, 0))->elems));
-}
-
-static double elementwise_cost(const Remat *r, const HloOp *op, double elems) {
-    bool spread = false;
-    for (uint32_t k = 0; k < op->noperands; k++)
-        spread |= is_spread(r, hlo_operand(r->h, op, k));
-    bool quotient = op->code == HLO_DIVIDE || op->code == HLO_POWER;
-    bool beside = op->code == HLO_CONVERT || op->code == HLO_NEGATE; // how another instruction reads or writes
-    return elems * r->unit * (beside ? 0.25 : spread ? 0.5 : quotient ? 3 : 1);
-}
-
 static bool has_gaps(const HloOp *slice) {
     uint32_t n;
     const int64_t *strides = hlo_ints(slice, AK_STRIDES, &n);
@@ -220,7 +205,7 @@ static double make_cost(const Remat *r, ValueId v) {
     case HLO_REDUCE:
         return row_reduction(r, op) ? row_elems(r, hlo_operand(r->h, op, 0)) * r->unit : -1;
     default:
-        return hlo_is_elementwise(op) ? elementwise_cost(r, op, elems) : -1;
+        return hlo_is_elementwise(op) ? elems * r->unit * hlo_instructions(r->h, op) : -1;
     }
 }
 

@@ -9,13 +9,17 @@
 //   backward  S' = q k, dP = dy v ──► R2: weights again, dS ──► weights dy, dS k, dS q
 //
 // The same goes for rows that cost little: what a few instructions make of operands no wider than the result, such as
-// the centred and the normal values of a layer norm, is not stored for its gradient.
+// the centred and the normal values of a layer norm, is not stored for its gradient. And where R2 reads several rows that follow from
+// fewer, R1 stores those (a gelu's argument instead of its factors): what storing and loading take against what instructions
+// take, by a minimum cut over R1's body.
 //
 // R1's rows that R2 reads become part of R2; a product that reads them and needs something made after R1 reads R2's copy,
 // and moves behind it. tile/block.c then finds both programs with all their products around them.
 #include <string.h>
 
 #include "hlo/dot.h"
+#include "hlo/query.h"
+#include "pass/cut.h"
 #include "pass/epilogue.h"
 #include "pass/rows.h"
 #include "pass/rows_make.h"
@@ -36,6 +40,8 @@ typedef struct Pair {
     OpId follow[FOLLOW_MAX]; // movement of late products' results, which goes with them
     uint32_t nfollow;
     bool again[64]; // results of R1 that R2 computes again
+    bool fewer;     // … from these rows, which R1 stores in their place
+    Values stores;
     bool whole;     // … all of them, for all readers: nothing stays of R1
 } Pair;
 
@@ -46,6 +52,7 @@ typedef struct Scores {
     Users u;
     uint32_t nops; // of the picture
     bool again;    // programs have been through this once
+    uint32_t *node, *live; // per value: its place in a list, from 1; 0 between uses
     bool *taken;   // per op: part of a pair already, or replaced
     OpId *instead; // per op: what stands in its place
     OpList *before, *after; // per op: what goes in with it
@@ -65,6 +72,13 @@ static bool is_kept_result(const Scores *s, const Pair *p, ValueId inner) {
     const HloOp *op = hlo_at(s->h, p->first);
     for (uint32_t k = 0; k < op->nresults; k++)
         if (rows_returned(s->h, p->first, k) == inner && !p->again[k])
+            return true;
+    return false;
+}
+
+static bool has_value(const Values *list, ValueId v) {
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->at[i] == v)
             return true;
     return false;
 }
@@ -342,6 +356,142 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
     return p->second != 0;
 }
 
+// --- rows kept in place of others ---------------------------------------------------------------------
+
+#define KEEP_GAIN 0.78 // of the time that stores and loads take, at most: these mostly go on beside other work, instructions wait for each other
+#define PS 64.0        // of a ps: what an element takes is told in whole numbers
+
+static int64_t bytes_ps(const Scores *s, ValueId v, int times) {
+    return (int64_t)(PS * 1000 / s->c->chip->hbm_bw_core * (double)dtype_bytes(hlo_value_type(s->h, v)->dtype) * times);
+}
+
+// The operand is a product whose tiles go through R1 in PSUM (tile/block.c).
+static bool in_block(const Scores *s, OpId rows, uint32_t i) {
+    OpId dot = rows_score(s->h, &s->u, rows, i, 2 * SCORE_NARROW);
+    const HloType *t = dot ? hlo_value_type(s->h, hlo_at(s->h, dot)->results) : NULL;
+    return t && t->rank >= 2 && !rows_one_tile(t->dims[t->rank - 2], t->dims[t->rank - 1]);
+}
+
+// Storing an inner value in R1 and loading it in R2, for an element.
+static int64_t keep_ps(const Scores *s, const Pair *p, ValueId v) {
+    HloOp r1 = op_of(s, p->first);
+    uint32_t n, i = v - body_of(s, p->first)->args;
+    Epilogue e;
+    if (!h_is_op(s, v)) {
+        int64_t kind = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n)[i];
+        bool there = kind != FUSED_SAME || argument_of(s, p->second, hlo_operand(s->h, &r1, i), kind);
+        bool hidden = (epilogue_suits(&s->u, p->first, i, &e) && !e.keeps) || in_block(s, p->first, i);
+        return there ? 0 : hidden ? CUT_NEVER : bytes_ps(s, v, 1);
+    }
+    if (is_kept_result(s, p, v)) // somebody else reads it too
+        return argument_of(s, p->second, r1.results + result_of(s, p->first, v), FUSED_SAME) ? 0 : bytes_ps(s, v, 1);
+    return dtype_is_float(hlo_value_type(s->h, v)->dtype) ? bytes_ps(s, v, 2) : CUT_NEVER;
+}
+
+// Making it of its operands.
+static int64_t make_ps(const Scores *s, ValueId v) {
+    OpId def = s->h->values.at[v].def;
+    const HloOp *op = def ? hlo_at(s->h, def) : NULL;
+    if (op && (op->code == HLO_CONSTANT || op->code == HLO_BROADCAST_IN_DIM))
+        return 0;
+    if (!op || op->nregions || !hlo_is_elementwise(op))
+        return CUT_NEVER;
+    double instructions = hlo_instructions(s->h, op);
+    bool both = instructions >= 1 && op->noperands > 1 && dtype_bytes(hlo_value_type(s->h, v)->dtype) > 2; // the vector engine's alone
+    return (int64_t)(PS * 1000 / (PARTITIONS * s->c->chip->vector_ghz) / (both ? 1 : 2) * instructions);
+}
+
+static void need_rows(const Scores *s, uint32_t *place, Values *list, ValueId v) {
+    if (!is_full(s, v) || place[v])
+        return;
+    VEC_PUSH(s->c->scratch, list, v);
+    place[v] = list->n;
+}
+
+// What R1's instructions take for the results that stay, and for these values.
+static int64_t live_ps(const Scores *s, const Pair *p, const ValueId *more, uint32_t n) {
+    const HloRegion *body = body_of(s, p->first);
+    Values live = {0};
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
+        if (!p->again[k])
+            need_rows(s, s->live, &live, rows_returned(s->h, p->first, k));
+    for (uint32_t i = 0; i < n; i++)
+        need_rows(s, s->live, &live, more[i]);
+    for (uint32_t i = body->ops.n - 1; i-- > 0;) {
+        const HloOp *op = hlo_at(s->h, body->ops.at[i]);
+        if (op->nresults != 1 || (is_full(s, op->results) && !s->live[op->results]))
+            continue;
+        int64_t ps = is_full(s, op->results) ? make_ps(s, op->results) : 0;
+        sum += ps == CUT_NEVER ? 0 : ps;
+        for (uint32_t k = 0; k < op->noperands; k++)
+            need_rows(s, s->live, &live, hlo_operand(s->h, op, k));
+    }
+    for (uint32_t i = 0; i < live.n; i++)
+        s->live[live.at[i]] = 0;
+    return sum;
+}
+
+// Which of R1's rows are stored for R2, and which it makes again of those: the least of both times together.
+static int64_t cut_rows(Scores *s, Pair *p, const Values *list) {
+    Cut g;
+    bool *side = ARENA_NEWN(s->c->scratch, bool, 2 * list->n + 2);
+    int64_t alone = live_ps(s, p, NULL, 0);
+    cut_init(&g, s->c->scratch, 2 * list->n + 2); // of value i: 2 i is what makes it, 2 i + 1 what stores it
+    for (uint32_t i = 1; i <= list->n; i++) {
+        ValueId v = list->at[i - 1];
+        int64_t make = make_ps(s, v), keep = keep_ps(s, p, v);
+        cut_edge(&g, 0, 2 * i, make);
+        cut_edge(&g, 2 * i, 2 * i + 1, keep == CUT_NEVER ? keep : keep + live_ps(s, p, &v, 1) - alone);
+        const HloOp *op = h_is_op(s, v) ? hlo_at(s->h, s->h->values.at[v].def) : NULL;
+        for (uint32_t k = 0; make < CUT_NEVER && k < op->noperands; k++)
+            if (s->node[hlo_operand(s->h, op, k)])
+                cut_edge(&g, 2 * s->node[hlo_operand(s->h, op, k)] + 1, 2 * i, CUT_NEVER);
+    }
+    for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
+        if (p->again[k])
+            cut_edge(&g, 2 * s->node[rows_returned(s->h, p->first, k)] + 1, 1, CUT_NEVER);
+    int64_t least = cut_make(&g, 0, 1, side);
+    for (uint32_t i = 1; i <= list->n; i++)
+        if (side[2 * i] && !side[2 * i + 1] && h_is_op(s, list->at[i - 1]))
+            VEC_PUSH(s->c->scratch, &p->stores, list->at[i - 1]);
+    return least;
+}
+
+// Rows that one later program reads and that follow from fewer.
+static bool match_fewer(Scores *s, OpId first, Pair *p) {
+    *p = (Pair){.first = first, .fewer = true};
+    HloOp op = op_of(s, first);
+    Values list = {0};
+    int64_t now = 0;
+    if (!s->c->chip || op.nresults > 64 || !is_large(s, first))
+        return false;
+    for (uint32_t k = 0; k < op.nresults; k++) {
+        ValueId inner = rows_returned(s->h, first, k);
+        OpId reader = is_full(s, inner) && h_is_op(s, inner) ? only_reader(s, first, op.results + k, p->second) : 0;
+        if (!reader || s->u.position[reader] <= s->u.position[first])
+            continue;
+        p->second = reader;
+        p->again[k] = true;
+        now += bytes_ps(s, inner, 2);
+        need_rows(s, s->node, &list, inner);
+    }
+    if (!p->second)
+        return false;
+    now += live_ps(s, p, list.at, list.n) - live_ps(s, p, NULL, 0);
+    for (uint32_t i = 0; i < list.n; i++) {
+        OpId def = s->h->values.at[list.at[i]].def;
+        for (uint32_t k = 0; make_ps(s, list.at[i]) < CUT_NEVER && k < hlo_at(s->h, def)->noperands; k++)
+            need_rows(s, s->node, &list, hlo_operand(s->h, hlo_at(s->h, def), k));
+    }
+    int64_t least = cut_rows(s, p, &list);
+    for (uint32_t i = 0; i < list.n; i++)
+        s->node[list.at[i]] = 0;
+    for (uint32_t k = 0; k < op.nresults; k++)
+        p->again[k] = p->again[k] && !has_value(&p->stores, rows_returned(s->h, first, k));
+    return (double)least <= (double)now * KEEP_GAIN;
+}
+
 // No number per row comes out of R1, as where it computes again itself: then R2 can do all of it.
 static bool has_no_numbers(const Scores *s, OpId first) {
     const HloRegion *r = body_of(s, first);
@@ -381,23 +531,21 @@ static bool match(Scores *s, OpId first, Pair *p) {
 // R1's inner values that the slices read: arguments, and numbers per row that R1 keeps.
 typedef struct Slice {
     Values args, kept; // arguments of R1's region; values one a row
-    Values stored;     // rows that R1 stores in any case
+    Values stored;     // rows that R1 stores in any case, or for R2
     bool cheap;        // … are read again rather than computed
-    uint32_t *kept_at; // which result of the new R1 each kept one is
+    uint32_t *kept_at, *stored_at; // which result of the new R1 each one is
     OpList ops;        // in order of definition once sorted by R1's own order
     bool *in;          // per op of R1's region
 } Slice;
 
 static void add_value(const Scores *s, Values *list, ValueId v) {
-    for (uint32_t i = 0; i < list->n; i++)
-        if (list->at[i] == v)
-            return;
-    VEC_PUSH(s->c->scratch, list, v);
+    if (!has_value(list, v))
+        VEC_PUSH(s->c->scratch, list, v);
 }
 
 static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegion *r, ValueId v, bool top) {
     OpId def = s->h->values.at[v].def;
-    if (sl->cheap && !top && def && is_full(s, v) && is_kept_result(s, p, v)) {
+    if (sl->cheap && !top && def && is_full(s, v) && (p->fewer ? has_value(&p->stores, v) : is_kept_result(s, p, v))) {
         add_value(s, &sl->stored, v);
         return;
     }
@@ -454,23 +602,25 @@ static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     Values inner = {0}, yield = {0}, old = {0};
     uint32_t nk;
     const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk);
-    int64_t rows, cols;
+    int64_t shape[2];
     char why[128];
-    hlo_rows_fit(h, hlo_at(h, p->first), &rows, &cols, why);
+    hlo_rows_fit(h, hlo_at(h, p->first), &shape[0], &shape[1], why);
     for (uint32_t k = 0; k < op.nresults; k++) {
         VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
         VEC_PUSH(s->c->scratch, &inner, rows_returned(s->h, p->first, k));
         VEC_PUSH(s->c->scratch, &old, op.results + k);
     }
-    for (uint32_t k = 0; k < sl->kept.n; k++) {
+    for (uint32_t k = 0; k < sl->kept.n + sl->stored.n; k++) {
+        bool number = k < sl->kept.n;
+        ValueId v = number ? sl->kept.at[k] : sl->stored.at[k - sl->kept.n];
         uint32_t there = 0;
-        while (there < op.nresults && inner.at[there] != sl->kept.at[k])
+        while (there < inner.n && inner.at[there] != v)
             there++;
-        sl->kept_at[k] = there < op.nresults ? there : types.n;
-        if (there < op.nresults)
+        *(number ? &sl->kept_at[k] : &sl->stored_at[k - sl->kept.n]) = there;
+        if (there < inner.n)
             continue;
-        VEC_PUSH(s->c->scratch, &types, hlo_type_tensor(h, hlo_value_type(h, sl->kept.at[k])->dtype, 1, &rows));
-        VEC_PUSH(s->c->scratch, &inner, sl->kept.at[k]);
+        VEC_PUSH(s->c->scratch, &types, hlo_type_tensor(h, hlo_value_type(h, v)->dtype, number ? 1 : 2, shape));
+        VEC_PUSH(s->c->scratch, &inner, v);
     }
     for (uint32_t i = 0; i < op.noperands; i++) {
         VEC_PUSH(s->c->scratch, &m.operands, hlo_operand(h, &op, i));
@@ -526,7 +676,7 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     for (uint32_t k = 0; k < sl->kept.n; k++)
         at[n++] = rows_make_operand(&m, hlo_at(h, first)->results + sl->kept_at[k], FUSED_ROWS);
     for (uint32_t k = 0; k < sl->stored.n; k++)
-        at[n++] = rows_make_operand(&m, hlo_at(h, first)->results + result_of(s, p->first, sl->stored.at[k]), FUSED_SAME);
+        at[n++] = rows_make_operand(&m, hlo_at(h, first)->results + sl->stored_at[k], FUSED_SAME);
     VEC(TypeId) types = {0};
     for (uint32_t k = 0; k < op.nresults; k++)
         VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
@@ -581,6 +731,7 @@ static void rewrite(Scores *s, const Pair *p, bool cheap) {
         if (p->again[k])
             slice_from(s, p, &sl, &body, rows_returned(s->h, p->first, k), true);
     sl.kept_at = ARENA_NEWN(s->c->scratch, uint32_t, sl.kept.n + 1);
+    sl.stored_at = ARENA_NEWN(s->c->scratch, uint32_t, sl.stored.n + 1);
     OpId first = remake_first(s, p, &sl);
     remake_second(s, p, &sl, first);
     s->instead[p->first] = first;
@@ -600,7 +751,7 @@ static void scores_region(Scores *s, RegionId r) {
         if (op.code == HLO_ROWS && !s->taken[ops.at[i]]) {
             if (match(s, ops.at[i], &p))
                 rewrite(s, &p, false);
-            else if ((!s->again || is_large(s, ops.at[i])) && match_cheap(s, ops.at[i], &p))
+            else if ((!s->again || is_large(s, ops.at[i])) && (match_cheap(s, ops.at[i], &p) || match_fewer(s, ops.at[i], &p)))
                 rewrite(s, &p, true);
         }
         for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
@@ -673,6 +824,8 @@ static bool scores_once(Compile *c, bool again) {
     RegionId body = hlo_main(h)->body;
     walk_init(&s.w, c);
     users_make(&s.u, c->hlo, c->scratch, body);
+    s.node = ARENA_NEWN(c->scratch, uint32_t, h->values.n + 1);
+    s.live = ARENA_NEWN(c->scratch, uint32_t, h->values.n + 1);
     s.taken = ARENA_NEWN(c->scratch, bool, h->ops.n + 1);
     s.dropped = ARENA_NEWN(c->scratch, bool, h->ops.n + 1);
     s.instead = ARENA_NEWN(c->scratch, OpId, h->ops.n + 1);
