@@ -2,7 +2,8 @@
 // rows_join.c — let two row programs that read the same rows be one.
 // needs: row programs
 // gives: a program takes in one that stands a few products further down, has a row as operand that it has too, and needs nothing made in
-//        between: those rows come from HBM once, and what only the two need of others (pass/scores.c) is made once
+//        between but little that can stand before both (a loop's slice of a stack, a converted scale): those rows come from HBM once, and
+//        what only the two need of others (pass/scores.c) is made once
 // stale: nothing
 //
 //   gradients of a layer norm   gy x̂ ──► its scale's     ;   gy, x ──► x's: both read gy
@@ -17,6 +18,10 @@
 #define RESULTS_MAX 12
 #define PRODUCTS_BETWEEN 3 // of programs further apart the second one's results would wait in HBM
 #define SHARED_MIN (1 << 19) // elements of an operand that is worth it
+#define LITTLE (1 << 14)     // elements that are made before both for the second
+#define CHAIN_MAX 8
+#define LONG 4096            // columns that come in chunks, with a pass over them for each level of sums: one program has those of both
+#define TILE 128             // rows that are done at once: no other tile fills the time in which a sum waits
 #define ROUNDS 4
 
 typedef struct Join {
@@ -27,6 +32,7 @@ typedef struct Join {
     uint32_t nops; // of the picture
     bool *taken;   // per op: joined already
     OpId *instead; // per op: what stands in its place; itself where it is gone
+    bool *there;   // per op: in the region's new list
 } Join;
 
 static const int64_t *kinds_of(const HloOp *rows) {
@@ -59,12 +65,47 @@ static bool reads(const Join *j, const HloOp *op, ValueId v) {
 }
 
 static bool shares_rows(const Join *j, const HloOp *a, const HloOp *b) {
+    for (uint32_t k = 0; k < a->nresults; k++)
+        if (hlo_value_type(j->h, a->results + k)->elems >= SHARED_MIN && reads(j, b, a->results + k))
+            return true;
     for (uint32_t i = 0; i < a->noperands; i++) {
         ValueId v = root(j->h, hlo_operand(j->h, a, i));
         if (kinds_of(a)[i] == FUSED_SAME && hlo_value_type(j->h, v)->elems >= SHARED_MIN && reads(j, b, v))
             return true;
     }
     return false;
+}
+
+// The value is there before the op, or can be: views, and little, made of what is.
+static bool may_be_before(const Join *j, ValueId v, OpId id, int depth) {
+    const Hlo *h = j->h;
+    if (users_there_before(&j->u, v, id))
+        return true;
+    OpId def = h->values.at[v].def;
+    if (!def || depth == CHAIN_MAX || j->u.region[def] != j->u.region[id] || j->taken[def])
+        return false;
+    const HloOp *op = hlo_at(h, def);
+    bool view = op->code == HLO_RESHAPE || op->code == HLO_DYNAMIC_SLICE;
+    if (op_has_effect(h, op) || (op->nregions && op->code != HLO_ROWS))
+        return false;
+    for (uint32_t k = 0; k < op->nresults; k++)
+        if (!view && hlo_value_type(h, op->results + k)->elems > LITTLE)
+            return false;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (!may_be_before(j, hlo_operand(h, op, i), id, depth + 1))
+            return false;
+    return true;
+}
+
+// Which result of the first program an operand of the second is; -1: none.
+static int64_t result_of(const Join *j, OpId first, ValueId operand) {
+    ValueId v = root(j->h, operand);
+    return j->h->values.at[v].def == first ? (int64_t)(v - hlo_at(j->h, first)->results) : -1;
+}
+
+// The program goes on with the result as it was made: a row, or a number of each.
+static bool goes_on(const Join *j, OpId first, uint32_t k, int64_t kind) {
+    return kind == (hlo_value_type(j->h, rows_returned(j->h, first, k))->rank ? FUSED_SAME : FUSED_ROWS);
 }
 
 static bool fit_together(const Join *j, OpId first, OpId second) {
@@ -76,21 +117,30 @@ static bool fit_together(const Join *j, OpId first, OpId second) {
                  hlo_op_region(h, a, 0)->ops.n + hlo_op_region(h, b, 0)->ops.n <= OPS_MAX;
     if (!small || !hlo_rows_fit(h, a, &ra, &ca, why) || !hlo_rows_fit(h, b, &rb, &cb, why) || ra != rb || ca != cb || !shares_rows(j, a, b))
         return false;
-    for (uint32_t i = 0; i < b->noperands; i++)
-        if (!users_there_before(&j->u, root(h, hlo_operand(h, b, i)), first))
+    for (uint32_t i = 0; i < b->noperands; i++) {
+        int64_t k = result_of(j, first, hlo_operand(h, b, i));
+        if (k >= 0 ? ca > LONG || ra <= TILE || !goes_on(j, first, (uint32_t)k, kinds_of(b)[i]) : !may_be_before(j, root(h, hlo_operand(h, b, i)), first, 0))
             return false;
+    }
     return stands_alone(j, second);
 }
 
-static void take_body(RowsMake *m, OpId id, const uint32_t *at, Values *yield) {
-    Hlo *h = m->h;
-    HloRegion body = *hlo_op_region(h, hlo_at(h, id), 0);
-    for (uint32_t i = 0; i < body.nargs; i++)
-        rows_make_set(m, body.args + i, rows_make_arg(m, at[i]));
+// Somebody beside the second program reads it.
+static bool others_read(const Join *j, ValueId v, OpId second) {
+    uint32_t n;
+    const OpId *users = users_of(&j->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(j->h, users[i]);
+        if (users[i] != second && (op->code != HLO_RESHAPE || others_read(j, op->results, second)))
+            return true;
+    }
+    return false;
+}
+
+static void take_body(RowsMake *m, OpId id) {
+    HloRegion body = *hlo_op_region(m->h, hlo_at(m->h, id), 0);
     for (uint32_t i = 0; i + 1 < body.ops.n; i++)
         rows_make_copy(m, body.ops.at[i]);
-    for (uint32_t k = 0; k < hlo_at(h, id)->nresults; k++)
-        VEC_PUSH(m->c->scratch, yield, rows_make_get(m, rows_returned(h, id, k)));
 }
 
 static void join(Join *j, OpId first, OpId second) {
@@ -99,19 +149,32 @@ static void join(Join *j, OpId first, OpId second) {
     VEC(TypeId) types = {0};
     Values old = {0}, yield = {0};
     OpId both[2] = {first, second};
-    uint32_t at[2][OPERANDS_MAX];
+    int64_t at[2][OPERANDS_MAX];
     for (int p = 0; p < 2; p++) {
         HloOp op = *hlo_at(h, both[p]);
-        for (uint32_t i = 0; i < op.noperands; i++)
-            at[p][i] = rows_make_operand(&m, root(h, hlo_operand(h, &op, i)), kinds_of(&op)[i]);
+        for (uint32_t i = 0; i < op.noperands; i++) {
+            ValueId v = root(h, hlo_operand(h, &op, i));
+            at[p][i] = result_of(j, first, v) >= 0 ? -1 : (int64_t)rows_make_operand(&m, v, kinds_of(&op)[i]);
+        }
         for (uint32_t k = 0; k < op.nresults; k++) {
+            if (!p && !others_read(j, op.results + k, second))
+                continue;
             VEC_PUSH(j->c->scratch, &types, h->values.at[op.results + k].type);
             VEC_PUSH(j->c->scratch, &old, op.results + k);
+            VEC_PUSH(j->c->scratch, &yield, rows_returned(h, both[p], k));
         }
     }
     rows_make_begin(&m, hlo_at(h, second)->loc, hlo_int(hlo_at(h, first), AK_DIMENSION, 0), types.n, types.at);
-    for (int p = 0; p < 2; p++)
-        take_body(&m, both[p], at[p], &yield);
+    for (int p = 0; p < 2; p++) {
+        for (uint32_t i = 0; i < hlo_at(h, both[p])->noperands; i++) {
+            ValueId arg = hlo_op_region(h, hlo_at(h, both[p]), 0)->args + i;
+            int64_t k = result_of(j, first, hlo_operand(h, hlo_at(h, both[p]), i));
+            rows_make_set(&m, arg, k < 0 ? rows_make_arg(&m, (uint32_t)at[p][i]) : rows_make_get(&m, rows_returned(h, first, (uint32_t)k)));
+        }
+        take_body(&m, both[p]);
+    }
+    for (uint32_t k = 0; k < yield.n; k++)
+        yield.at[k] = rows_make_get(&m, yield.at[k]);
     rows_make_end(&m, &yield);
     walk_grow(&j->w);
     for (uint32_t k = 0; k < old.n; k++)
@@ -135,6 +198,19 @@ static void look_down(Join *j, const OpList *ops, uint32_t from) {
     }
 }
 
+// The op, or what stands in its place, behind what that reads of the region.
+static void put(Join *j, RegionId r, OpId id, OpList *out) {
+    const Hlo *h = j->h;
+    if (id >= j->nops || j->u.region[id] != r || j->there[id] || j->instead[id] == id)
+        return;
+    OpId to = j->instead[id] ? j->instead[id] : id;
+    j->there[id] = true;
+    for (uint32_t i = 0; i < hlo_at(h, to)->noperands; i++)
+        if (h->values.at[hlo_operand(h, hlo_at(h, to), i)].def)
+            put(j, r, h->values.at[hlo_operand(h, hlo_at(h, to), i)].def, out);
+    VEC_PUSH(j->c->scratch, out, to);
+}
+
 static void join_region(void *pass, RegionId r) {
     Join *j = pass;
     OpList ops = {0}, out = {0};
@@ -144,8 +220,7 @@ static void join_region(void *pass, RegionId r) {
         if (hlo_at(j->h, ops.at[i])->code == HLO_ROWS && !j->taken[ops.at[i]])
             look_down(j, &ops, i);
     for (uint32_t i = 0; i < ops.n; i++)
-        if (j->instead[ops.at[i]] != ops.at[i])
-            VEC_PUSH(j->c->scratch, &out, j->instead[ops.at[i]] ? j->instead[ops.at[i]] : ops.at[i]);
+        put(j, r, ops.at[i], &out);
     walk_set_ops(j->h, r, &out);
 }
 
@@ -157,6 +232,7 @@ void pass_row_join(Compile *c) {
         users_make(&j.u, c->hlo, c->scratch, body);
         j.taken = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1);
         j.instead = ARENA_NEWN(c->scratch, OpId, c->hlo->ops.n + 1);
+        j.there = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1);
         walk_regions(c->hlo, body, join_region, &j);
         if (c->hlo->ops.n == j.nops)
             return;

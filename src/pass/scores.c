@@ -664,7 +664,8 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId v = hlo_operand(h, &op, i);
         bool own = kinds[i] == FUSED_SAME || kinds[i] == FUSED_ROWS, again = own && reads_again(s, p, v, &result);
-        if (kinds[i] == FUSED_SAME && is_of_first(s, p, v, &result)) // the new one's, which slices may read as well
+        bool shared = kinds[i] == FUSED_SAME || (own && sl->cheap); // slices may read it as well
+        if (shared && is_of_first(s, p, v, &result))
             v = hlo_at(h, first)->results + result;
         at[n++] = again ? UINT32_MAX : rows_make_operand(&m, v, kinds[i]);
     }

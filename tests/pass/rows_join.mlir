@@ -1,5 +1,5 @@
 // Row programs that read the same rows are one: the gradients of a layer norm's scale and of its operand read the same gradient; then the normal
-// values are made again of what the operand's gradient reads anyway, and the forward program does not store them.
+// values are made again of what the operand's gradient reads anyway, and the forward program does not store them. Numbers per row are one operand, whoever reads them.
 // run: otrn compile %s --dump=rows --cache=off -o %t/a.otrn
 // expect: :4 = "otrn.rows"
 // run: otrn compile %s --dump=join --cache=off -o %t/a.otrn
@@ -8,6 +8,7 @@
 // run: otrn compile %s --dump=scores --cache=off -o %t/a.otrn
 // expect: :3 = "otrn.rows"
 // expect: :2 = "otrn.rows"
+// expect: broadcast_dimensions = array<i64: 0, 2, 1, 0, 1>
 // run: otrn compile %s --cache=off --disable-pass=join,scores -o %t/b.otrn
 // run: otrn run %t/a.otrn --check --output=%t/a && otrn run %t/b.otrn --output=%t/b && for i in 0 1 2 3; do cmp %t/a/result_$i.npy %t/b/result_$i.npy || exit 1; done
 func.func public @main() -> (tensor<2048x512xf32>, tensor<2048x512xf32>, tensor<512xf32>, tensor<512xf32>) {

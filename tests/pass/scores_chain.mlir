@@ -2,7 +2,7 @@
 // scores, so that no row of 32 bits is stored. Each program goes with one other at a time.
 // run: otrn compile %s --dump=rows --cache=off -o %t/a.otrn
 // expect: -> (tensor<1024x1024xbf16>, tensor<1024x1024xf32>)
-// run: otrn compile %s --dump=scores --cache=off -o %t/a.otrn
+// run: otrn compile %s --dump=scores --cache=off --disable-pass=join -o %t/a.otrn
 // expect: (tensor<1024x1024xbf16>, tensor<1024xbf16>) -> tensor<1024x1024xbf16>
 // expect: (tensor<1024x1024xbf16>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>)
 // run: otrn compile %s --cache=off --disable-pass=scores -o %t/b.otrn
