@@ -115,8 +115,7 @@ static void copy_member(Grouper *f, ValueMap *b, RegionId r, OpId id) {
         operands[k] = in;
     }
     TypeId t = scalar_type(h, op.results);
-    OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &t);
-    hlo_at(h, made)->attrs = op.attrs;
+    OpId made = hlo_op_like(h, &op, operands, t);
     hlo_region_push(h, r, made);
     value_map_set(f->w.arena, b, op.results, hlo_at(h, made)->results);
 }

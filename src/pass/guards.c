@@ -212,11 +212,6 @@ static ValueId ask(Guards *g, const Group *p, LocId loc) {
 
 // --- the choice --------------------------------------------------------------------------------------
 
-static ValueId mapped(const ValueMap *map, ValueId v) {
-    ValueId to = value_map_get(map, v);
-    return to ? to : v;
-}
-
 static void copy_with_inf(Guards *g, RowsMake *m, OpId id) { // a select: its number becomes -inf
     HloOp op = *hlo_at(g->h, id);
     ValueId fill = hlo_operand(g->h, &op, 2), was = rows_make_get(m, fill);
@@ -229,19 +224,11 @@ static OpId copy_rows(Guards *g, const ValueMap *map, OpId id, ValueId mask) { /
     Hlo *h = g->h;
     HloOp op = *hlo_at(h, id);
     HloRegion body = *hlo_op_region(h, &op, 0);
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &n);
     RowsMake m = {.c = g->c, .h = h};
-    for (uint32_t i = 0; i < op.noperands; i++) {
-        VEC_PUSH(g->c->scratch, &m.operands, mapped(map, hlo_operand(h, &op, i)));
-        VEC_PUSH(g->c->scratch, &m.kinds, kinds[i]);
-    }
     TypeId *types = ARENA_NEWN(g->c->scratch, TypeId, op.nresults + 1u);
     for (uint32_t k = 0; k < op.nresults; k++)
         types[k] = h->values.at[op.results + k].type;
-    rows_make_begin(&m, op.loc, hlo_int(&op, AK_DIMENSION, 0), op.nresults, types);
-    for (uint32_t i = 0; i < op.noperands; i++)
-        rows_make_set(&m, body.args + i, rows_make_arg(&m, i));
+    rows_make_like(&m, id, map, op.nresults, types);
     for (uint32_t i = 0; i + 1 < body.ops.n; i++) {
         const HloOp *inner = hlo_at(h, body.ops.at[i]);
         bool fills = mask && inner->code == HLO_SELECT && hlo_operand(h, inner, 0) == mask && finite_fill(h, hlo_operand(h, inner, 2));
@@ -255,29 +242,19 @@ static OpId copy_rows(Guards *g, const ValueMap *map, OpId id, ValueId mask) { /
     return m.op;
 }
 
-static OpId copy_plain(Guards *g, const ValueMap *map, OpId id) { // a product or a reshape
-    HloOp op = *hlo_at(g->h, id);
-    ValueId operands[2] = {0};
-    for (uint32_t k = 0; k < op.noperands; k++)
-        operands[k] = mapped(map, hlo_operand(g->h, &op, k));
-    OpId made = hlo_op(g->h, op.code, op.loc, op.noperands, operands, 1, &g->h->values.at[op.results].type);
-    hlo_at(g->h, made)->attrs = op.attrs;
-    return made;
-}
-
 static void add_way(Guards *g, OpId choice, const Group *p, const Values *results, ValueId mask) {
     Hlo *h = g->h;
     RegionId r = hlo_op_add_region(h, choice, 0, NULL);
     ValueMap map = {0};
     for (uint32_t i = 0; i < p->ops.n; i++) {
-        OpId id = p->ops.at[i], made = id == p->rows ? copy_rows(g, &map, id, mask) : copy_plain(g, &map, id);
+        OpId id = p->ops.at[i], made = id == p->rows ? copy_rows(g, &map, id, mask) : value_map_copy(h, g->c->scratch, &map, hlo_at(h, id));
         hlo_region_push(h, r, made);
         for (uint32_t k = 0; k < hlo_at(h, id)->nresults; k++)
             value_map_set(g->c->scratch, &map, hlo_at(h, id)->results + k, hlo_at(h, made)->results + k);
     }
     ValueId *yield = ARENA_NEWN(g->c->scratch, ValueId, results->n + 1);
     for (uint32_t i = 0; i < results->n; i++)
-        yield[i] = mapped(&map, results->at[i]);
+        yield[i] = value_map_or_same(&map, results->at[i]);
     hlo_region_push(h, r, hlo_op(h, HLO_RETURN, hlo_at(h, choice)->loc, results->n, yield, 0, NULL));
 }
 
@@ -330,8 +307,7 @@ static void guard_region(Guards *g, RegionId r) {
     VEC_RESERVE(g->c->scratch, &ops, g->h->regions.at[r].ops.n + 1);
     bool any = false;
     g->w.out = (OpList){0};
-    for (uint32_t i = 0; i < g->h->regions.at[r].ops.n; i++)
-        VEC_PUSH(g->c->scratch, &ops, g->h->regions.at[r].ops.at[i]);
+    walk_list(g->c->scratch, g->h, r, &ops);
     for (uint32_t i = 0; i < ops.n; i++) {
         Group p;
         bool found = hlo_at(g->h, ops.at[i])->code == HLO_ROWS && find_group(g, ops.at[i], &p) && choose(g, &p);
@@ -352,21 +328,15 @@ static void guard_region(Guards *g, RegionId r) {
     }
 }
 
-static bool any_fill(const Hlo *h, RegionId r) {
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
-        if (op->code == HLO_ROWS && has_fill(h, h->regions.at[r].ops.at[i]))
-            return true;
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            if (any_fill(h, h->op_regions.at[op->regions + k]))
-                return true;
-    }
-    return false;
+static bool any_fill(void *hlo, RegionId r, uint32_t at) {
+    const Hlo *h = hlo;
+    OpId id = h->regions.at[r].ops.at[at];
+    return hlo_at(h, id)->code == HLO_ROWS && has_fill(h, id);
 }
 
 void pass_guards(Compile *c) {
     RegionId body = hlo_main(c->hlo)->body;
-    if (!any_fill(c->hlo, body))
+    if (!walk_find(c->hlo, body, any_fill, c->hlo))
         return;
     Guards g = {.c = c, .h = c->hlo, .nops = c->hlo->ops.n, .taken = ARENA_NEWN(c->scratch, bool, c->hlo->ops.n + 1)};
     walk_init(&g.w, c);

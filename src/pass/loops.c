@@ -284,8 +284,7 @@ static ValueId copy_op(Loops *l, const HloOp *op, int depth) {
     ValueId operands[3];
     for (uint32_t k = 0; k < op->noperands; k++)
         operands[k] = copy_in(l, hlo_operand(h, op, k), depth);
-    OpId made = hlo_op(h, op->code, op->loc, op->noperands, operands, 1, &h->values.at[op->results].type);
-    hlo_at(h, made)->attrs = op->attrs;
+    OpId made = hlo_op_like(h, op, operands, h->values.at[op->results].type);
     VEC_PUSH(l->c->scratch, &l->made, made);
     walk_grow(&l->w);
     value_map_set(l->c->scratch, &l->inside, op->results, hlo_at(h, made)->results);

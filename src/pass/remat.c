@@ -399,8 +399,7 @@ static ValueId push_copy(Remat *r, OpList *ops, const HloOp *op) {
     for (uint32_t k = 0; k < op->noperands; k++)
         operands[k] = again(r, ops, hlo_operand(h, op, k));
     HloOpcode combiner = row_reduction(r, op);
-    OpId made = hlo_op(h, op->code, op->loc, op->noperands, operands, 1, &h->values.at[op->results].type);
-    hlo_at(h, made)->attrs = op->attrs;
+    OpId made = hlo_op_like(h, op, operands, h->values.at[op->results].type);
     if (combiner)
         hlo_op_add_combiner(h, made, combiner, h->values.at[operands[1]].type);
     return push(r, ops, made);
@@ -488,33 +487,26 @@ static bool try_pair(Remat *r, RegionId region, uint32_t at) {
     return true;
 }
 
-static bool remat_region(Remat *r, RegionId region) {
+static bool try_loop(void *pass, RegionId region, uint32_t at) { // with those behind it
+    Remat *r = pass;
     const Hlo *h = r->h;
-    for (uint32_t i = 0; i < h->regions.at[region].ops.n; i++) {
-        OpId id = h->regions.at[region].ops.at[i];
-        const HloOp *op = hlo_at(h, id);
-        for (uint32_t k = i + 1; op->code == HLO_WHILE && k < h->regions.at[region].ops.n; k++) {
-            r->first = id, r->second = h->regions.at[region].ops.at[k];
-            if (hlo_at(h, r->second)->code == HLO_WHILE && try_pair(r, region, i))
-                return true;
-        }
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            if (remat_region(r, h->op_regions.at[op->regions + k]))
-                return true;
+    r->first = h->regions.at[region].ops.at[at];
+    for (uint32_t k = at + 1; hlo_at(h, r->first)->code == HLO_WHILE && k < h->regions.at[region].ops.n; k++) {
+        r->second = h->regions.at[region].ops.at[k];
+        if (hlo_at(h, r->second)->code == HLO_WHILE && try_pair(r, region, at))
+            return true;
     }
     return false;
 }
 
-static bool has_loop(const Hlo *h, RegionId r) {
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++)
-        if (hlo_at(h, h->regions.at[r].ops.at[i])->code == HLO_WHILE)
-            return true;
-    return false;
+static bool is_loop(void *hlo, RegionId r, uint32_t at) {
+    const Hlo *h = hlo;
+    return hlo_at(h, h->regions.at[r].ops.at[at])->code == HLO_WHILE;
 }
 
 void pass_remat(Compile *c) {
     RegionId body = hlo_main(c->hlo)->body;
-    if (!c->chip || !has_loop(c->hlo, body))
+    if (!c->chip || !walk_find(c->hlo, body, is_loop, c->hlo))
         return;
     bool more = true;
     for (int i = 0; i < ROUNDS && more; i++) {
@@ -527,7 +519,7 @@ void pass_remat(Compile *c) {
         r.read_whole = ARENA_NEWN(c->scratch, bool, c->hlo->values.n + 1);
         walk_init(&r.w, c);
         users_make(&r.u, c->hlo, c->scratch, body);
-        more = remat_region(&r, body);
+        more = walk_find(c->hlo, body, try_loop, &r);
         walk_region(&r.w, body);
         pass_dce(c);
     }

@@ -158,9 +158,7 @@ static void copy_member(Build *b, OpId id) {
     for (uint32_t k = 0; k < op.noperands; k++)
         operands[k] = operand_in(b, &op, k);
     TypeId t = inner_type(h, hlo_value_type(h, op.results)->dtype, form_of(b->r, op.results) == FORM_FULL, b->g->c);
-    OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &t);
-    hlo_at(h, made)->attrs = op.attrs;
-    note(b, op.results, push_in(b, made));
+    note(b, op.results, push_in(b, hlo_op_like(h, &op, operands, t)));
 }
 
 // An elementwise group that one product without batches feeds: it goes on with the product's tiles (epilogue.c), whatever its

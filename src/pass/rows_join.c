@@ -137,12 +137,6 @@ static bool others_read(const Join *j, ValueId v, OpId second) {
     return false;
 }
 
-static void take_body(RowsMake *m, OpId id) {
-    HloRegion body = *hlo_op_region(m->h, hlo_at(m->h, id), 0);
-    for (uint32_t i = 0; i + 1 < body.ops.n; i++)
-        rows_make_copy(m, body.ops.at[i]);
-}
-
 static void join(Join *j, OpId first, OpId second) {
     Hlo *h = j->h;
     RowsMake m = {.c = j->c, .h = h, .once = true};
@@ -171,7 +165,7 @@ static void join(Join *j, OpId first, OpId second) {
             int64_t k = result_of(j, first, hlo_operand(h, hlo_at(h, both[p]), i));
             rows_make_set(&m, arg, k < 0 ? rows_make_arg(&m, (uint32_t)at[p][i]) : rows_make_get(&m, rows_returned(h, first, (uint32_t)k)));
         }
-        take_body(&m, both[p]);
+        rows_make_all(&m, both[p]);
     }
     for (uint32_t k = 0; k < yield.n; k++)
         yield.at[k] = rows_make_get(&m, yield.at[k]);
@@ -214,8 +208,7 @@ static void put(Join *j, RegionId r, OpId id, OpList *out) {
 static void join_region(void *pass, RegionId r) {
     Join *j = pass;
     OpList ops = {0}, out = {0};
-    for (uint32_t i = 0; i < j->h->regions.at[r].ops.n; i++)
-        VEC_PUSH(j->c->scratch, &ops, j->h->regions.at[r].ops.at[i]);
+    walk_list(j->c->scratch, j->h, r, &ops);
     for (uint32_t i = 0; i < ops.n; i++)
         if (hlo_at(j->h, ops.at[i])->code == HLO_ROWS && !j->taken[ops.at[i]])
             look_down(j, &ops, i);

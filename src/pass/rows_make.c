@@ -33,6 +33,27 @@ void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults,
     m->region = hlo_op_add_region(h, m->op, m->operands.n, inner);
 }
 
+void rows_make_like(RowsMake *m, OpId rows, const ValueMap *outside, uint32_t nresults, const TypeId *types) {
+    const HloOp op = *hlo_at(m->h, rows);
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &n);
+    assert(n == op.noperands && !m->operands.n);
+    for (uint32_t i = 0; i < n; i++) {
+        ValueId v = hlo_operand(m->h, &op, i);
+        VEC_PUSH(m->c->scratch, &m->operands, outside ? value_map_or_same(outside, v) : v);
+        VEC_PUSH(m->c->scratch, &m->kinds, kinds[i]);
+    }
+    rows_make_begin(m, op.loc, hlo_int(&op, AK_DIMENSION, 0), nresults, types);
+    for (uint32_t i = 0; i < n; i++)
+        rows_make_set(m, hlo_op_region(m->h, &op, 0)->args + i, rows_make_arg(m, i));
+}
+
+void rows_make_all(RowsMake *m, OpId rows) {
+    const HloRegion body = *hlo_op_region(m->h, hlo_at(m->h, rows), 0);
+    for (uint32_t i = 0; i + 1 < body.ops.n; i++)
+        rows_make_copy(m, body.ops.at[i]);
+}
+
 void rows_make_copy(RowsMake *m, OpId id) {
     Hlo *h = m->h;
     HloOp op = *hlo_at(h, id);
@@ -46,11 +67,10 @@ void rows_make_copy(RowsMake *m, OpId id) {
     bool cut = t.rank == 1 && t.dims[0] != m->columns;
     if (cut)
         type = hlo_type_tensor(h, t.dtype, 1, &m->columns);
-    OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &type);
-    hlo_at(h, made)->attrs = op.attrs;
+    OpId made = hlo_op_like(h, &op, operands, type);
     if (cut && op.code == HLO_CONSTANT) { // one number everywhere, or it would not be a member
         HloAttr value = *hlo_attr(&op, AK_VALUE);
-        hlo_at(h, made)->attrs = arena_dup(h->arena, op.attrs, hlo_row(&op)->nattrs * sizeof *op.attrs);
+        hlo_op_own_attrs(h, made);
         value.type = type;
         *hlo_attr_slot(h, made, AK_VALUE) = value;
     }

@@ -22,10 +22,13 @@ typedef struct RowsMake {
 uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind);
 // … then the op itself; its results follow these types.
 void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults, const TypeId *types);
+// The same with the operands of a program that is there, found by the map (NULL: as they are), and its columns.
+void rows_make_like(RowsMake *m, OpId rows, const ValueMap *outside, uint32_t nresults, const TypeId *types);
 static inline ValueId rows_make_arg(const RowsMake *m, uint32_t i) { return m->h->regions.at[m->region].args + i; }
 static inline ValueId rows_make_get(const RowsMake *m, ValueId from) { return value_map_get(&m->map, from); }
 static inline void rows_make_set(RowsMake *m, ValueId from, ValueId to) { value_map_set(m->c->scratch, &m->map, from, to); }
 void rows_make_copy(RowsMake *m, OpId op); // an op of the other region, its operands as mapped; rows as long as here
+void rows_make_all(RowsMake *m, OpId rows); // … all of them
 void rows_make_end(RowsMake *m, const Values *yield); // values of this region
 
 // Questions about programs that are there.

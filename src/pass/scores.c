@@ -578,10 +578,7 @@ static ValueId product_again(Scores *s, OpId first, uint32_t i, OpId second) {
     ValueId v = hlo_operand(h, hlo_at(h, first), i);
     for (; h->values.at[v].def != dot; v = hlo_operand(h, hlo_at(h, h->values.at[v].def), 0))
         VEC_PUSH(s->c->scratch, &chain, h->values.at[v].def);
-    HloOp op = *hlo_at(h, dot);
-    ValueId operands[2] = {hlo_operand(h, &op, 0), hlo_operand(h, &op, 1)};
-    OpId made = hlo_op(h, op.code, op.loc, 2, operands, 1, &h->values.at[op.results].type);
-    hlo_at(h, made)->attrs = op.attrs;
+    OpId made = value_map_copy(h, s->c->scratch, &(ValueMap){0}, hlo_at(h, dot));
     VEC_PUSH(s->c->scratch, &s->before[second], made);
     for (uint32_t k = chain.n; k-- > 0;) {
         HloOp move = *hlo_at(h, chain.at[k]);
@@ -596,12 +593,9 @@ static ValueId product_again(Scores *s, OpId first, uint32_t i, OpId second) {
 static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     Hlo *h = s->h;
     HloOp op = op_of(s, p->first);
-    HloRegion body = *body_of(s, p->first);
     RowsMake m = {.c = s->c, .h = s->h};
     VEC(TypeId) types = {0};
     Values inner = {0}, yield = {0}, old = {0};
-    uint32_t nk;
-    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk);
     int64_t shape[2];
     char why[128];
     hlo_rows_fit(h, hlo_at(h, p->first), &shape[0], &shape[1], why);
@@ -622,23 +616,15 @@ static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
         VEC_PUSH(s->c->scratch, &types, hlo_type_tensor(h, hlo_value_type(h, v)->dtype, number ? 1 : 2, shape));
         VEC_PUSH(s->c->scratch, &inner, v);
     }
-    for (uint32_t i = 0; i < op.noperands; i++) {
-        VEC_PUSH(s->c->scratch, &m.operands, hlo_operand(h, &op, i));
-        VEC_PUSH(s->c->scratch, &m.kinds, kinds[i]);
-    }
-    rows_make_begin(&m, hlo_at(h, p->first)->loc, hlo_int(hlo_at(h, p->first), AK_DIMENSION, 0), types.n, types.at);
-    OpId made = m.op;
-    for (uint32_t i = 0; i < op.noperands; i++)
-        rows_make_set(&m, body.args + i, h->regions.at[m.region].args + i);
-    for (uint32_t i = 0; i + 1 < body.ops.n; i++)
-        rows_make_copy(&m, body.ops.at[i]);
+    rows_make_like(&m, p->first, NULL, types.n, types.at);
+    rows_make_all(&m, p->first);
     for (uint32_t k = 0; k < inner.n; k++)
         VEC_PUSH(s->c->scratch, &yield, rows_make_get(&m, inner.at[k]));
     rows_make_end(&m, &yield);
     walk_grow(&s->w);
     for (uint32_t k = 0; k < old.n; k++)
-        walk_replace(&s->w, old.at[k], hlo_at(h, made)->results + k);
-    return made;
+        walk_replace(&s->w, old.at[k], hlo_at(h, m.op)->results + k);
+    return m.op;
 }
 
 static bool is_of_first(const Scores *s, const Pair *p, ValueId v, uint32_t *result) { // v is R1's, through reshapes
@@ -744,8 +730,7 @@ static void rewrite(Scores *s, const Pair *p, bool cheap) {
 static void scores_region(Scores *s, RegionId r) {
     Hlo *h = s->h;
     OpList ops = {0}, out = {0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++)
-        VEC_PUSH(s->c->scratch, &ops, h->regions.at[r].ops.at[i]);
+    walk_list(s->c->scratch, h, r, &ops);
     for (uint32_t i = 0; i < ops.n; i++) {
         HloOp op = op_of(s, ops.at[i]);
         Pair p;
@@ -772,13 +757,12 @@ static void scores_region(Scores *s, RegionId r) {
 }
 
 // Results of row programs that nobody reads.
-static void drop_results(Scores *s, RegionId r) {
+static void drop_results(void *pass, RegionId r) {
+    Scores *s = pass;
     Hlo *h = s->h;
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         OpId id = h->regions.at[r].ops.at[i];
         HloOp op = *hlo_at(h, id);
-        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
-            drop_results(s, h->op_regions.at[op.regions + k]);
         if (op.code != HLO_ROWS || id < s->nops)
             continue;
         Values yield = {0}, old = {0};
@@ -795,26 +779,15 @@ static void drop_results(Scores *s, RegionId r) {
         if (!yield.n || yield.n == op.nresults)
             continue;
         RowsMake m = {.c = s->c, .h = s->h};
-        uint32_t nk;
-        const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk);
-        for (uint32_t k = 0; k < op.noperands; k++) {
-            VEC_PUSH(s->c->scratch, &m.operands, hlo_operand(h, &op, k));
-            VEC_PUSH(s->c->scratch, &m.kinds, kinds[k]);
-        }
-        HloRegion body = *body_of(s, id);
-        rows_make_begin(&m, hlo_at(h, id)->loc, hlo_int(hlo_at(h, id), AK_DIMENSION, 0), types.n, types.at);
-        OpId made = m.op;
-        for (uint32_t k = 0; k < op.noperands; k++)
-            rows_make_set(&m, body.args + k, h->regions.at[m.region].args + k);
-        for (uint32_t k = 0; k + 1 < body.ops.n; k++)
-            rows_make_copy(&m, body.ops.at[k]);
+        rows_make_like(&m, id, NULL, types.n, types.at);
+        rows_make_all(&m, id);
         for (uint32_t k = 0; k < yield.n; k++)
             yield.at[k] = rows_make_get(&m, yield.at[k]);
         rows_make_end(&m, &yield);
         walk_grow(&s->w);
         for (uint32_t k = 0; k < old.n; k++)
-            walk_replace(&s->w, old.at[k], hlo_at(h, made)->results + k);
-        h->regions.at[r].ops.at[i] = made;
+            walk_replace(&s->w, old.at[k], hlo_at(h, m.op)->results + k);
+        h->regions.at[r].ops.at[i] = m.op;
     }
 }
 
@@ -838,7 +811,7 @@ static bool scores_once(Compile *c, bool again) {
     walk_region(&s.w, body);
     pass_dce(c);
     users_make(&s.u, c->hlo, c->scratch, body);
-    drop_results(&s, body);
+    walk_regions(h, body, drop_results, &s);
     walk_region(&s.w, body);
     pass_dce(c);
     return true;

@@ -132,19 +132,12 @@ static void copy_body(Siblings *s, RegionId from, RegionId to, ValueMap *map, Va
     Hlo *h = s->h;
     for (uint32_t i = 0; i < h->regions.at[from].ops.n; i++) {
         HloOp op = *hlo_at(h, h->regions.at[from].ops.at[i]);
-        ValueId *operands = ARENA_NEWN(s->c->scratch, ValueId, op.noperands + 1u);
-        for (uint32_t k = 0; k < op.noperands; k++) {
-            ValueId v = hlo_operand(h, &op, k), in = value_map_get(map, v);
-            operands[k] = in ? in : v; // or read from outside
-        }
         if (op.code == HLO_RETURN) {
             for (uint32_t k = 0; k < op.noperands; k++)
-                yields[k] = operands[k];
+                yields[k] = value_map_or_same(map, hlo_operand(h, &op, k));
             return;
         }
-        TypeId type = h->values.at[op.results].type;
-        OpId made = hlo_op(h, op.code, op.loc, op.noperands, operands, 1, &type);
-        hlo_at(h, made)->attrs = op.attrs;
+        OpId made = value_map_copy(h, s->c->scratch, map, &op);
         hlo_region_push(h, to, made);
         value_map_set(s->c->scratch, map, op.results, hlo_at(h, made)->results);
     }
@@ -200,8 +193,7 @@ static OpId together(Siblings *s, Walk *w, const Group *g) {
         if (!op.nregions) { // a conversion
             TypeId type = element_type(s, op.results);
             ValueId arg = h->regions.at[r].args + in;
-            OpId one = hlo_op(h, op.code, op.loc, 1, &arg, 1, &type);
-            hlo_at(h, one)->attrs = op.attrs;
+            OpId one = hlo_op_like(h, &op, &arg, type);
             hlo_region_push(h, r, one);
             yields[out++] = hlo_at(h, one)->results;
             in++;

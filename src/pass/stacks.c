@@ -259,9 +259,7 @@ static ValueId piece_op(Stacks *s, const HloOp *op, TypeId type) {
         ValueId v = hlo_operand(h, op, k);
         in[k] = hlo_value_type(h, v)->rank ? piece_of(s, v) : whole_of(s, v);
     }
-    OpId made = hlo_op(h, op->code, op->loc, op->noperands, in, 1, &type);
-    hlo_at(h, made)->attrs = op->attrs;
-    return push(s, made);
+    return push(s, hlo_op_like(h, op, in, type));
 }
 
 // The value's piece in the body, made of pieces, or read where the whole is.
@@ -421,11 +419,13 @@ static ValueId stack_piece(Stacks *s, const HloOp *loop, const LoopCount *n, uin
     return v;
 }
 
-static bool try_loop(Stacks *s, RegionId region, OpId id) {
+static bool try_loop(void *pass, RegionId region, uint32_t at) {
+    Stacks *s = pass;
     Hlo *h = s->h;
+    OpId id = h->regions.at[region].ops.at[at];
     HloOp loop = *hlo_at(h, id);
     LoopCount n;
-    if (!loop_count(h, &loop, &n))
+    if (loop.code != HLO_WHILE || !loop_count(h, &loop, &n))
         return false;
     s->region = region, s->loop = id, s->trips = n.trips, s->index = 0;
     s->body = h->op_regions.at[loop.regions + 1];
@@ -453,30 +453,14 @@ static bool try_loop(Stacks *s, RegionId region, OpId id) {
     return any;
 }
 
-static bool stacks_region(Stacks *s, RegionId region) {
-    const Hlo *h = s->h;
-    for (uint32_t i = 0; i < h->regions.at[region].ops.n; i++) {
-        OpId id = h->regions.at[region].ops.at[i];
-        if (hlo_at(h, id)->code == HLO_WHILE && try_loop(s, region, id))
-            return true;
-        const HloOp *op = hlo_at(h, id);
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            if (stacks_region(s, h->op_regions.at[op->regions + k]))
-                return true;
-    }
-    return false;
-}
-
 void pass_stacks(Compile *c) {
     RegionId body = hlo_main(c->hlo)->body;
-    bool more = true;
-    for (int i = 0; i < ROUNDS && more; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         Stacks s = {.c = c, .h = c->hlo};
         walk_init(&s.w, c);
         users_make(&s.u, c->hlo, c->scratch, body);
-        more = stacks_region(&s, body);
-        if (!more)
-            break;
+        if (!walk_find(c->hlo, body, try_loop, &s))
+            return;
         walk_region(&s.w, body);
         pass_dce(c);
     }

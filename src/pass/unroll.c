@@ -30,21 +30,11 @@ static bool may_unroll(const Hlo *h, const HloOp *op, LoopCount *n) {
     return true;
 }
 
-static ValueId now(const ValueMap *m, ValueId v) {
-    ValueId to = value_map_get(m, v);
-    return to ? to : v; // from outside the loop
-}
-
 static void turn(Walk *w, const HloRegion *body, ValueMap *m) {
     Hlo *h = w->hlo;
     for (uint32_t i = 0; i + 1 < body->ops.n; i++) {
         HloOp op = *hlo_at(h, body->ops.at[i]);
-        ValueId *operands = ARENA_NEWN(w->arena, ValueId, op.noperands + 1);
-        for (uint32_t k = 0; k < op.noperands; k++)
-            operands[k] = now(m, hlo_operand(h, &op, k));
-        assert(!op.nregions);
-        assert(op.nresults == 1);
-        OpId made = hlo_op_like(h, &op, operands, h->values.at[op.results].type);
+        OpId made = value_map_copy(h, w->arena, m, &op); // or from outside the loop
         hlo_op_own_attrs(h, made);
         value_map_set(w->arena, m, op.results, walk_push(w, made));
     }
@@ -66,7 +56,7 @@ static ValueId unrolled(Walk *w, const HloOp *op) {
             value_map_set(w->arena, &m, body.args + k, carry[k]);
         turn(w, &body, &m);
         for (uint32_t k = 0; k < op->noperands; k++)
-            carry[k] = now(&m, hlo_operand(h, &ret, k));
+            carry[k] = value_map_or_same(&m, hlo_operand(h, &ret, k));
     }
     for (uint32_t k = 1; k < op->noperands; k++)
         walk_replace(w, op->results + k, carry[k]);

@@ -39,6 +39,19 @@ void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass) {
     }
 }
 
+bool walk_find(const Hlo *h, RegionId r, WalkFind found, void *pass) {
+    assert(r && r < h->regions.n);
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        if (found(pass, r, i))
+            return true;
+        const HloOp op = *hlo_at(h, h->regions.at[r].ops.at[i]);
+        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
+            if (walk_find(h, h->op_regions.at[op.regions + k], found, pass))
+                return true;
+    }
+    return false;
+}
+
 ValueId walk_push(Walk *w, OpId id) {
     assert(id && id < w->hlo->ops.n);
     VEC_PUSH(w->arena, &w->out, id);
@@ -233,6 +246,14 @@ void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to) {
     m->n += !m->at[i].from;
     m->at[i].from = from;
     m->at[i].to = to;
+}
+
+OpId value_map_copy(Hlo *h, Arena *a, const ValueMap *m, const HloOp *op) {
+    assert(op->nresults == 1 && !op->nregions);
+    ValueId *operands = ARENA_NEWN(a, ValueId, op->noperands + 1);
+    for (uint32_t k = 0; k < op->noperands; k++)
+        operands[k] = value_map_or_same(m, hlo_operand(h, op, k));
+    return hlo_op_like(h, op, operands, h->values.at[op->results].type);
 }
 
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops) {

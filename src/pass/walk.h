@@ -40,6 +40,13 @@ void walk_region(Walk *w, RegionId r); // walk_operands for every op in it
 // A pass over one region at a time: the region, then those of control flow in it as they are then.
 typedef void (*WalkRegion)(void *pass, RegionId r);
 void walk_regions(const Hlo *h, RegionId r, WalkRegion visit, void *pass);
+// Looks at op after op, and in the regions of control flow behind each, until one is found.
+typedef bool (*WalkFind)(void *pass, RegionId r, uint32_t at);
+bool walk_find(const Hlo *h, RegionId r, WalkFind found, void *pass);
+static inline void walk_list(Arena *a, const Hlo *h, RegionId r, OpList *out) { // its ops, to look at while it changes
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++)
+        VEC_PUSH(a, out, h->regions.at[r].ops.at[i]);
+}
 void walk_rewrite(Walk *w, RegionId r, WalkVisit visit, void *pass); // inner regions first, as deep as w->depth says
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
 // What passes make most, at the place of the op in hand: into the list, and its result.
@@ -93,7 +100,9 @@ typedef struct ValueMap {
     uint32_t n, cap; // a power of two
 } ValueMap;
 ValueId value_map_get(const ValueMap *m, ValueId from); // 0: not there
+static inline ValueId value_map_or_same(const ValueMap *m, ValueId from) { return value_map_get(m, from) ? value_map_get(m, from) : from; }
 void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to);
+OpId value_map_copy(Hlo *h, Arena *a, const ValueMap *m, const HloOp *op); // with the operands as they are found; of an op with one result and no region
 
 void pass_inline(Compile *c);
 void pass_formats(Compile *c);
