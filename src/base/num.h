@@ -18,7 +18,9 @@ int num_print_exact(char out[NUM_TEXT_BYTES], double v);
 
 static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline double max_f64(double a, double b) { return a > b ? a : b; } // the other one where a is no number
 static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 static inline int64_t num_gcd(int64_t a, int64_t b) {
     while (b) {

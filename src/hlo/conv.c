@@ -3,16 +3,12 @@
 #include "hlo/conv.h"
 
 #include "base/dtype.h"
+#include "base/num.h"
+#include "hlo/query.h"
 
 static bool fits(const HloType *t) {
     return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems > 0 && t->elems < INT32_MAX &&
            dtype_on_tensor_engine(t->dtype);
-}
-
-static int64_t int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t dflt) {
-    uint32_t n;
-    const int64_t *v = hlo_ints(op, key, &n);
-    return i < n ? v[i] : dflt;
 }
 
 bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f) {
@@ -33,15 +29,15 @@ bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f) {
                     .batch_groups = hlo_int(op, AK_BATCH_GROUP_COUNT, 1)};
     for (int i = 0; i < f->ns; i++) {
         uint32_t k = (uint32_t)i;
-        ConvAxis a = {.in_dim = (int)int_at(op, AK_INPUT_SPATIAL_DIMENSIONS, k, 0),
-                      .kernel_dim = (int)int_at(op, AK_KERNEL_SPATIAL_DIMENSIONS, k, 0),
-                      .out_dim = (int)int_at(op, AK_OUTPUT_SPATIAL_DIMENSIONS, k, 0),
-                      .stride = int_at(op, AK_WINDOW_STRIDES, k, 1),
-                      .low = int_at(op, AK_PADDING, 2 * k, 0),
-                      .high = int_at(op, AK_PADDING, 2 * k + 1, 0),
-                      .in_gap = int_at(op, AK_LHS_DILATION, k, 1),
-                      .kernel_gap = int_at(op, AK_RHS_DILATION, k, 1),
-                      .reversed = int_at(op, AK_WINDOW_REVERSAL, k, 0) != 0};
+        ConvAxis a = {.in_dim = (int)hlo_int_at(op, AK_INPUT_SPATIAL_DIMENSIONS, k, 0),
+                      .kernel_dim = (int)hlo_int_at(op, AK_KERNEL_SPATIAL_DIMENSIONS, k, 0),
+                      .out_dim = (int)hlo_int_at(op, AK_OUTPUT_SPATIAL_DIMENSIONS, k, 0),
+                      .stride = hlo_int_at(op, AK_WINDOW_STRIDES, k, 1),
+                      .low = hlo_int_at(op, AK_PADDING, 2 * k, 0),
+                      .high = hlo_int_at(op, AK_PADDING, 2 * k + 1, 0),
+                      .in_gap = hlo_int_at(op, AK_LHS_DILATION, k, 1),
+                      .kernel_gap = hlo_int_at(op, AK_RHS_DILATION, k, 1),
+                      .reversed = hlo_int_at(op, AK_WINDOW_REVERSAL, k, 0) != 0};
         a.in = x->dims[a.in_dim], a.kernel = w->dims[a.kernel_dim], a.out = y->dims[a.out_dim];
         int64_t most = INT32_MAX; // positions stay far inside 64 bits
         if (a.stride > most || a.in_gap > most || a.kernel_gap > most || a.low > most || a.low < -most || a.high > most ||
@@ -51,8 +47,6 @@ bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f) {
     }
     return true;
 }
-
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 void conv_span(const ConvAxis *a, int64_t *first, int64_t *last) { // between two elements of a dilated input nothing is met
     int64_t reach = (a->out - 1) * a->stride + (a->kernel - 1) * a->kernel_gap - a->low;

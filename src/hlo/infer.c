@@ -5,6 +5,7 @@
 // would be negative or too large to count is left unknown; nothing depends on it being found.
 #include "hlo/infer.h"
 
+#include "hlo/query.h"
 #include "hlo/verify.h"
 
 typedef struct Infer {
@@ -57,13 +58,6 @@ static void infer_broadcasting(Infer *x) {
         }
 }
 
-static bool is_among(const int64_t *v, uint32_t n, int64_t d) {
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] == d)
-            return true;
-    return false;
-}
-
 uint32_t infer_ragged_prefix(const HloOp *op, int rank, int64_t out[OTRN_MAX_RANK]) {
     uint32_t nb, nc, nr, n = 0;
     const int64_t *batch = hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &nb);
@@ -74,13 +68,13 @@ uint32_t infer_ragged_prefix(const HloOp *op, int rank, int64_t out[OTRN_MAX_RAN
             return n;
         out[n++] = batch[i];
     }
-    if (is_among(contract, nc, ragged[0])) {
+    if (hlo_among(contract, nc, ragged[0])) {
         for (uint32_t i = 0; contract[i] != ragged[0]; i++)
             out[n++] = contract[i];
         return n;
     }
     for (int64_t d = 0; d < rank && d != ragged[0]; d++)
-        if (!is_among(batch, nb, d) && !is_among(contract, nc, d))
+        if (!hlo_among(batch, nb, d) && !hlo_among(contract, nc, d))
             out[n++] = d;
     return n;
 }

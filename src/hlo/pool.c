@@ -6,22 +6,8 @@
 #include "hlo/query.h"
 
 static uint16_t body_of(const Hlo *h, const HloOp *op) {
-    const HloRegion *r = hlo_op_region(h, op, 0);
-    if (r->nargs != 2 || r->ops.n != 2)
-        return HLO_NONE;
-    const HloOp *body = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
-    if (body->noperands != 2 || ret->code != HLO_RETURN || ret->noperands != 1 || hlo_operand(h, ret, 0) != body->results)
-        return HLO_NONE;
-    ValueId a = hlo_operand(h, body, 0), b = hlo_operand(h, body, 1);
-    bool both = (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args);
-    bool known = body->code == HLO_ADD || body->code == HLO_MAXIMUM || body->code == HLO_MINIMUM;
-    return both && known ? body->code : HLO_NONE;
-}
-
-static int64_t int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t dflt) {
-    uint32_t n;
-    const int64_t *v = hlo_ints(op, key, &n);
-    return i < n ? v[i] : dflt;
+    uint16_t code = region_combiner(h, hlo_op_region(h, op, 0));
+    return code == HLO_ADD || code == HLO_MAXIMUM || code == HLO_MINIMUM ? code : HLO_NONE;
 }
 
 static bool fits(const HloType *t) {
@@ -42,10 +28,10 @@ bool pool_read(const Hlo *h, const HloOp *op, PoolForm *f) {
                                       : is_neutral(h, f->code, hlo_operand(h, op, 1));
     for (int i = 0; i < f->rank; i++) {
         uint32_t k = (uint32_t)i;
-        PoolAxis a = {.in = x->dims[i], .out = y->dims[i], .window = int_at(op, AK_WINDOW_DIMENSIONS, k, 1),
-                      .stride = int_at(op, AK_WINDOW_STRIDES, k, 1), .gap = int_at(op, AK_WINDOW_DILATIONS, k, 1),
-                      .low = int_at(op, AK_PADDING, 2 * k, 0), .high = int_at(op, AK_PADDING, 2 * k + 1, 0),
-                      .in_gap = int_at(op, AK_BASE_DILATIONS, k, 1)};
+        PoolAxis a = {.in = x->dims[i], .out = y->dims[i], .window = hlo_int_at(op, AK_WINDOW_DIMENSIONS, k, 1),
+                      .stride = hlo_int_at(op, AK_WINDOW_STRIDES, k, 1), .gap = hlo_int_at(op, AK_WINDOW_DILATIONS, k, 1),
+                      .low = hlo_int_at(op, AK_PADDING, 2 * k, 0), .high = hlo_int_at(op, AK_PADDING, 2 * k + 1, 0),
+                      .in_gap = hlo_int_at(op, AK_BASE_DILATIONS, k, 1)};
         if (a.window > POOL_TAPS_MAX || a.stride > INT32_MAX || a.gap > INT32_MAX || a.in_gap > INT32_MAX)
             return false;
         f->taps *= a.window;

@@ -8,20 +8,24 @@
 
 #include "base/dtype.h"
 
+uint16_t region_combiner(const Hlo *h, const HloRegion *r) {
+    if (r->nargs != 2 || r->ops.n != 2)
+        return HLO_NONE;
+    const HloOp *op = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
+    if (hlo_row(op)->cls != HC_EW2 || op->noperands != 2 || op->nresults != 1 || ret->code != HLO_RETURN || ret->noperands != 1 ||
+        hlo_operand(h, ret, 0) != op->results)
+        return HLO_NONE;
+    ValueId a = hlo_operand(h, op, 0), b = hlo_operand(h, op, 1);
+    return (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args) ? op->code : HLO_NONE;
+}
+
 uint16_t reduce_body(const Hlo *h, const HloOp *op) {
     if (op->code != HLO_REDUCE || op->noperands != 2 || op->nresults != 1 || op->nregions != 1)
         return HLO_NONE;
     const HloRegion *r = hlo_op_region(h, op, 0);
-    if (r->nargs != 2 || r->ops.n != 2)
-        return HLO_NONE;
-    const HloOp *body = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
-    bool plain = body->noperands == 2 && body->nresults == 1 && ret->code == HLO_RETURN &&
-                 hlo_row(body)->cls == HC_EW2 && ret->noperands == 1 &&
-                 hlo_operand(h, ret, 0) == body->results;
-    ValueId a = plain ? hlo_operand(h, body, 0) : 0, b = plain ? hlo_operand(h, body, 1) : 0;
-    if ((a != r->args || b != r->args + 1) && (a != r->args + 1 || b != r->args))
-        return HLO_NONE;
-    return h->values.at[body->results].type == h->values.at[a].type ? body->code : HLO_NONE;
+    uint16_t code = region_combiner(h, r);
+    bool same = code && h->values.at[hlo_at(h, r->ops.at[0])->results].type == h->values.at[hlo_operand(h, hlo_at(h, r->ops.at[0]), 0)].type;
+    return same ? code : HLO_NONE;
 }
 
 void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar) {

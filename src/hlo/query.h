@@ -5,6 +5,8 @@
 
 #include "hlo/hlo.h"
 
+// The op of two operands that a region of two arguments applies to them, in either order, and nothing else; else HLO_NONE.
+uint16_t region_combiner(const Hlo *h, const HloRegion *r);
 // The op that combines two elements of a reduction with one operand, when its region is just that; else HLO_NONE.
 uint16_t reduce_body(const Hlo *h, const HloOp *op);
 // Gives a new reduction the region of one like it, over scalars of this type.
@@ -29,6 +31,18 @@ static inline ValueId before_reshapes(const Hlo *h, ValueId v) {
 bool is_reshape(const Hlo *h, const HloOp *op);
 // Instructions over its elements that an elementwise op takes of an engine, about: parts of one where another does it beside its own.
 double hlo_instructions(const Hlo *h, const HloOp *op);
+// Number i of an attribute, `none` where it has not so many.
+static inline int64_t hlo_int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t none) {
+    uint32_t n;
+    const int64_t *v = hlo_ints(op, key, &n);
+    return i < n ? v[i] : none;
+}
+static inline bool hlo_among(const int64_t *list, uint32_t n, int64_t v) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == v)
+            return true;
+    return false;
+}
 // True when running the op twice, or not at all, can be told apart from outside.
 bool op_has_effect(const Hlo *h, const HloOp *op);
 

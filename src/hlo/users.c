@@ -28,6 +28,16 @@ static void fill(Users *u, RegionId r) {
     }
 }
 
+void users_count(const Hlo *h, RegionId r, uint32_t *uses) {
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            uses[hlo_operand(h, op, k)]++;
+        for (uint32_t k = 0; k < op->nregions; k++)
+            users_count(h, h->op_regions.at[op->regions + k], uses);
+    }
+}
+
 void users_make(Users *u, const Hlo *h, Arena *a, RegionId body) {
     *u = (Users){.h = h, .position = ARENA_NEWN(a, uint32_t, h->ops.n + 1),
                  .region = ARENA_NEWN(a, RegionId, h->ops.n + 1),

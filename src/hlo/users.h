@@ -14,6 +14,7 @@ typedef struct Users {
 } Users;
 
 void users_make(Users *u, const Hlo *h, Arena *a, RegionId body); // of everything inside the region
+void users_count(const Hlo *h, RegionId r, uint32_t *uses); // adds the reads of each value inside the region
 const OpId *users_of(const Users *u, ValueId v, uint32_t *n);
 // The value is there when `op` runs: made before it in its region, or outside.
 bool users_there_before(const Users *u, ValueId v, OpId op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // verify_chlo.c — chlo ops that are more than elementwise. chlo has no numbered constraints: messages end without one.
 #include "hlo/infer.h"
+#include "hlo/query.h"
 #include "hlo/verify.h"
 
 // --- implicit broadcasts ---------------------------------------------------------------------------
@@ -81,13 +82,6 @@ static void check_constant_like(Verify *v) {
 
 // --- ragged_dot ------------------------------------------------------------------------------------
 
-static bool is_among(const int64_t *v, uint32_t n, int64_t x) {
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] == x)
-            return true;
-    return false;
-}
-
 typedef struct Side {
     const HloType *t;
     const int64_t *batch, *contract;
@@ -105,7 +99,7 @@ static Side ragged_side(Verify *v, uint32_t i) {
         verify_unique(v, NULL, keys[k]);
     }
     for (uint32_t k = 0; k < s.nb; k++)
-        verify_that(v, !is_among(s.contract, s.nc, s.batch[k]), NULL, "a dimension is both batching and contracting");
+        verify_that(v, !hlo_among(s.contract, s.nc, s.batch[k]), NULL, "a dimension is both batching and contracting");
     return s;
 }
 
@@ -142,7 +136,7 @@ static void ragged_result(Verify *v, const Side *l, const Side *r, bool grouped,
     for (int s = 0; s < 2; s++) {
         const Side *x = s ? r : l;
         for (int d = 0; d < x->t->rank; d++)
-            if (!is_among(x->batch, x->nb, d) && !is_among(x->contract, x->nc, d) && !(s && d == group_dim))
+            if (!hlo_among(x->batch, x->nb, d) && !hlo_among(x->contract, x->nc, d) && !(s && d == group_dim))
                 want[n++] = x->t->dims[d];
     }
     bool fits = n == out->rank;
@@ -163,9 +157,9 @@ static void check_ragged_dot(Verify *v) {
     verify_dims_in(v, NULL, AK_RHS_GROUP_DIMENSIONS, r.t->rank);
     ragged_pairs(v, &l, &r);
     for (uint32_t i = 0; i < ngroup; i++)
-        verify_that(v, !is_among(r.batch, r.nb, group[i]) && !is_among(r.contract, r.nc, group[i]), NULL,
+        verify_that(v, !hlo_among(r.batch, r.nb, group[i]) && !hlo_among(r.contract, r.nc, group[i]), NULL,
                     "a group dimension is batching or contracting too");
-    bool contract = is_among(l.contract, l.nc, ragged[0]), batch = is_among(l.batch, l.nb, ragged[0]);
+    bool contract = hlo_among(l.contract, l.nc, ragged[0]), batch = hlo_among(l.batch, l.nb, ragged[0]);
     ragged_sizes(v, &l);
     const HloType *g = verify_in(v, 2);
     int64_t groups = g->dims[g->rank - 1];

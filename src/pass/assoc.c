@@ -186,19 +186,12 @@ static bool align(const Hlo *h, const Factors *f, const Sides *p, const Sides *o
 
 // --- what takes its place ----------------------------------------------------------------------------
 
-static bool among(const int64_t *v, uint32_t n, int64_t x) {
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] == x)
-            return true;
-    return false;
-}
-
 static ValueId sum(Walk *w, ValueId v, const int64_t *over, uint32_t n) {
     HloType t = *hlo_value_type(w->hlo, v);
     int64_t dims[OTRN_MAX_RANK];
     int rank = 0;
     for (int i = 0; i < t.rank; i++)
-        if (!among(over, n, i))
+        if (!hlo_among(over, n, i))
             dims[rank++] = t.dims[i];
     return walk_sum(w, v, over, n, hlo_type_tensor(w->hlo, DT_F32, rank, dims));
 }
@@ -252,13 +245,13 @@ static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm
     for (int i = 0; i < rank; i++)
         from[to[i]] = i;
     for (int i = 0; i < rank; i++) { // dimensions of a that stay, and where each is then
-        if (among(over, nover, from[i]))
+        if (hlo_among(over, nover, from[i]))
             sums[nsums++] = i;
         else
             left[i] = nleft++;
     }
     for (int i = 0; i < rank; i++) // those of o that stay, in its order
-        if (!among(over, nover, i))
+        if (!hlo_among(over, nover, i))
             order[nkept++] = left[to[i]];
     assert(nsums == nover);
     assert(nkept == nleft);

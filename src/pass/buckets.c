@@ -61,10 +61,8 @@ static bool gathers(const HloOp *op) { return op->code == HLO_ALL_GATHER; }
 // The op that a region of two arguments applies to them; 0: it is something else.
 static HloOpcode combiner(const Hlo *h, const HloOp *op) {
     const HloRegion *r = hlo_op_region(h, op, 0);
-    const HloOp *step = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[r->ops.n - 1]);
-    bool plain = r->nargs == 2 && r->ops.n == 2 && step->noperands == 2 && step->nresults == 1 && hlo_operand(h, ret, 0) == step->results &&
-                 hlo_operand(h, step, 0) == r->args && hlo_operand(h, step, 1) == r->args + 1;
-    return plain ? (HloOpcode)step->code : 0;
+    uint16_t code = region_combiner(h, r);
+    return code && hlo_operand(h, hlo_at(h, r->ops.at[0]), 0) == r->args ? (HloOpcode)code : 0;
 }
 
 static bool is_candidate(const Buckets *b, const HloOp *op) {
@@ -106,18 +104,6 @@ static bool are_alike(const Buckets *b, const HloOp *x, const HloOp *y) {
 
 // --- where they may stand ----------------------------------------------------------------------------
 
-static void note_reads(Buckets *b, const HloOp *op, uint32_t place) {
-    for (uint32_t i = 0; i < op->noperands; i++) {
-        uint32_t *first = &b->first[hlo_operand(b->h, op, i)];
-        *first = place < *first ? place : *first;
-    }
-    for (uint32_t k = 0; k < op->nregions; k++) {
-        const HloRegion *r = hlo_op_region(b->h, op, k);
-        for (uint32_t i = 0; i < r->ops.n; i++)
-            note_reads(b, hlo_at(b->h, r->ops.at[i]), place);
-    }
-}
-
 // Movement and row programs that make a collective's operand come along with it, but for those that wait for another collective.
 static bool comes_along(const Buckets *b, OpId id) {
     const HloOp *op = hlo_at(b->h, id);
@@ -153,7 +139,7 @@ static void find(Buckets *b, RegionId r) {
     for (uint32_t i = n; i-- > 0;) {
         const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
         b->at[h->regions.at[r].ops.at[i]] = i + 1;
-        note_reads(b, op, is_movement(op) && b->first[op->results] < n ? b->first[op->results] : i);
+        walk_first_reads(h, op, is_movement(op) && b->first[op->results] < n ? b->first[op->results] : i, b->first);
     }
     for (uint32_t i = 0; i < n; i++) {
         OpId id = h->regions.at[r].ops.at[i];

@@ -381,13 +381,6 @@ typedef struct Ragged {
     int64_t prefix[OTRN_MAX_RANK]; // dimensions of the left side along which group sizes may differ
 } Ragged;
 
-static bool among(const int64_t *v, uint32_t n, int64_t x) {
-    for (uint32_t i = 0; i < n; i++)
-        if (v[i] == x)
-            return true;
-    return false;
-}
-
 static void ragged_read(Walk *w, const HloOp *op, Ragged *r) {
     r->op = *op;
     r->lb = hlo_ints(&r->op, AK_LHS_BATCHING_DIMENSIONS, &r->nb);
@@ -456,10 +449,10 @@ ValueId expand_ragged_dot(Walk *w, const HloOp *op) {
     ragged_read(w, op, &r);
     TypeId type = value_type(w, r.op.results);
     HloType t = *hlo_type(w->hlo, type);
-    if (among(r.lb, r.nb, r.ragged[0])) // groups of batches: each batch has its own right side already
+    if (hlo_among(r.lb, r.nb, r.ragged[0])) // groups of batches: each batch has its own right side already
         return walk_push(w, ragged_product(w, &r, hlo_operand(w->hlo, op, 0), 0, false, type));
     ValueId lhs = left_by_group(w, &r);
-    if (!among(r.lc, r.nc, r.ragged[0]))
+    if (!hlo_among(r.lc, r.nc, r.ragged[0]))
         return walk_push(w, ragged_product(w, &r, lhs, 1, true, type));
     // dot_general puts batches before the groups: [b…, g, …] becomes [g, b…, …]
     int64_t dims[OTRN_MAX_RANK], perm[OTRN_MAX_RANK];

@@ -35,18 +35,6 @@ typedef struct Siblings {
     uint32_t *group_of; // per place: number of the group, 0 = none
 } Siblings;
 
-static void note_reads(Siblings *s, const HloOp *op, uint32_t at) {
-    for (uint32_t i = 0; i < op->noperands; i++) {
-        uint32_t *first = &s->first[hlo_operand(s->h, op, i)];
-        *first = at < *first ? at : *first;
-    }
-    for (uint32_t k = 0; k < op->nregions; k++) {
-        const HloRegion *r = hlo_op_region(s->h, op, k);
-        for (uint32_t i = 0; i < r->ops.n; i++)
-            note_reads(s, hlo_at(s->h, r->ops.at[i]), at);
-    }
-}
-
 static bool is_candidate(const Hlo *h, const HloOp *op) {
     const HloType *in = op->noperands ? hlo_value_type(h, hlo_operand(h, op, 0)) : NULL, *out;
     if (!in || !op->nresults || !hlo_has_elems(in))
@@ -225,7 +213,7 @@ static void siblings_region(void *pass, RegionId body) {
     for (uint32_t i = 0; i <= h->values.n; i++)
         s->first[i] = UINT32_MAX;
     for (uint32_t i = 0; i < n; i++)
-        note_reads(s, hlo_at(h, h->regions.at[body].ops.at[i]), i);
+        walk_first_reads(h, hlo_at(h, h->regions.at[body].ops.at[i]), i, s->first);
     for (uint32_t i = 0; i < n; i++)
         if (is_candidate(h, hlo_at(h, h->regions.at[body].ops.at[i])))
             put(s, h->regions.at[body].ops.at[i], i);

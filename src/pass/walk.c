@@ -264,21 +264,22 @@ void walk_set_ops(Hlo *h, RegionId r, const OpList *ops) {
         hlo_region_push(h, r, ops->at[i]);
 }
 
-static void count_uses(const Hlo *h, RegionId r, uint32_t *uses) { // adds the reads of each value
-    const HloRegion *region = &h->regions.at[r];
-    for (uint32_t i = 0; i < region->ops.n; i++) {
-        const HloOp *op = hlo_at(h, region->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++)
-            uses[hlo_operand(h, op, k)]++;
-        for (uint32_t k = 0; k < op->nregions; k++)
-            count_uses(h, h->op_regions.at[op->regions + k], uses);
+void walk_first_reads(const Hlo *h, const HloOp *op, uint32_t place, uint32_t *first) {
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        uint32_t *at = &first[hlo_operand(h, op, i)];
+        *at = place < *at ? place : *at;
+    }
+    for (uint32_t k = 0; k < op->nregions; k++) {
+        const HloRegion *r = hlo_op_region(h, op, k);
+        for (uint32_t i = 0; i < r->ops.n; i++)
+            walk_first_reads(h, hlo_at(h, r->ops.at[i]), place, first);
     }
 }
 
 void walk_note_uses(Walk *w) {
     w->nuses = w->hlo->values.n;
     w->uses = ARENA_NEWN(w->arena, uint32_t, w->nuses);
-    count_uses(w->hlo, hlo_main(w->hlo)->body, w->uses);
+    users_count(w->hlo, hlo_main(w->hlo)->body, w->uses);
 }
 
 void walk_operands(Walk *w, OpId id) {

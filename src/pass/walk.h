@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "hlo/query.h"
+#include "hlo/users.h"
 #include "pass/pass.h"
 
 typedef VEC(OpId) OpList;
@@ -66,6 +67,7 @@ ValueId walk_shape(Walk *w, ValueId v, TypeId type);
 ValueId walk_reshape(Walk *w, ValueId v, int rank, const int64_t *dims);
 ValueId walk_convert(Walk *w, ValueId v, int dtype);
 ValueId walk_transpose(Walk *w, ValueId v, const int64_t *perm);
+void walk_first_reads(const Hlo *h, const HloOp *op, uint32_t place, uint32_t *first); // per value the least place of who reads it, here or in a region
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
 void walk_note_uses(Walk *w);
 static inline uint32_t walk_uses(const Walk *w, ValueId v) { return v < w->nuses ? w->uses[v] : 0; } // 0 of values made since

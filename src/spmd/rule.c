@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/query.h"
+
 typedef struct Make {
     const Hlo *h;
     const HloOp *op;
@@ -118,19 +120,12 @@ static void rule_reshape(Make *m) {
 // The combiner when a region of two arguments is just that.
 static bool region_combines(const Make *m, uint32_t region, FactorKind *kind) {
     const HloRegion *r = hlo_op_region(m->h, m->op, region);
-    if (r->nargs != 2 || r->ops.n != 2)
+    uint16_t code = region_combiner(m->h, r);
+    const HloType *t = code ? hlo_value_type(m->h, r->args) : NULL;
+    if (!code || t->dtype == DT_I1 || dtype_is_complex(t->dtype))
         return false;
-    const HloOp *op = hlo_at(m->h, r->ops.at[0]), *ret = hlo_at(m->h, r->ops.at[1]);
-    if (op->noperands != 2 || op->nresults != 1 || hlo_operand(m->h, ret, 0) != op->results)
-        return false;
-    ValueId x = hlo_operand(m->h, op, 0), y = hlo_operand(m->h, op, 1);
-    if (!((x == r->args && y == r->args + 1) || (y == r->args && x == r->args + 1)))
-        return false;
-    const HloType *t = hlo_value_type(m->h, r->args);
-    if (t->dtype == DT_I1 || dtype_is_complex(t->dtype))
-        return false;
-    *kind = op->code == HLO_ADD ? FACTOR_ADD : op->code == HLO_MAXIMUM ? FACTOR_MAX : FACTOR_MIN;
-    return op->code == HLO_ADD || op->code == HLO_MAXIMUM || op->code == HLO_MINIMUM;
+    *kind = code == HLO_ADD ? FACTOR_ADD : code == HLO_MAXIMUM ? FACTOR_MAX : FACTOR_MIN;
+    return code == HLO_ADD || code == HLO_MAXIMUM || code == HLO_MINIMUM;
 }
 
 // A constant of zeros, also behind a broadcast or a conversion.

@@ -34,6 +34,7 @@ typedef struct Area {
     int count;
 } Area;
 
+static inline uint32_t room_whole(int64_t bytes) { return (uint32_t)(ceil_div(bytes, SBUF_PIECE) * SBUF_PIECE); } // up to where a piece ends
 bool room_take(Room *r, uint32_t bytes, uint32_t *at); // false: there is not so much in one stretch
 Area area_make(Emit *e, uint32_t at, uint32_t end);
 // Slots at the beginning of what is left, which has the room. The ring stays where it is until the area is closed.

@@ -83,7 +83,6 @@ typedef struct Depth {
 } Depth;
 
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 // --- reading -------------------------------------------------------------------------------------------
 
@@ -193,7 +192,6 @@ static int64_t box_size(const Depth *d, const Box *b) {
 
 // --- the cut ---------------------------------------------------------------------------------------------
 
-static uint32_t up(int64_t bytes) { return (uint32_t)((bytes + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE); }
 
 // Slots for places that go at once; false when they do not fit.
 static bool place_slots(Depth *d, int64_t chunk, int64_t along) {
@@ -203,10 +201,10 @@ static bool place_slots(Depth *d, int64_t chunk, int64_t along) {
     int64_t x = along * rows * d->rest_x * (int64_t)dtype_bytes(d->x.dtype), l = along * chunk * d->rest_l * 4;
     if (x > AREA_BYTES || l > AREA_BYTES)
         return false;
-    d->x_bytes = max64(up(x), SBUF_PIECE), d->l_bytes = up(l);
-    d->small_bytes = up(d->taps * 4);
+    d->x_bytes = max64(room_whole(x), SBUF_PIECE), d->l_bytes = room_whole(l);
+    d->small_bytes = room_whole(d->taps * 4);
     uint32_t at = 2 * (d->x_bytes + d->l_bytes + d->small_bytes) + OUT_TILES * PSUM_BANK_BYTES;
-    at += d->by_kernel ? 2 * d->small_bytes + TMPS * d->l_bytes + (d->turns_sums ? up(d->channels * 4) : 0) : 0;
+    at += d->by_kernel ? 2 * d->small_bytes + TMPS * d->l_bytes + (d->turns_sums ? room_whole(d->channels * 4) : 0) : 0;
     d->chunk = chunk, d->along = along;
     return at <= AREA_BYTES;
 }
@@ -275,8 +273,6 @@ bool depth_is_vector(const Hlo *h, const HloOp *op) {
     return depth_init(h, op, &d);
 }
 
-static double most(double a, double b) { return a > b ? a : b; }
-
 bool depth_suits(const Emit *e, const Step *s) {
     Depth d;
     const ChipFile *c = e->chip;
@@ -293,11 +289,11 @@ bool depth_suits(const Emit *e, const Step *s) {
             Box b;
             double n = box_of(&d, tap, &chunk, &b) ? (double)box_size(&d, &b) : 0;
             macs += n, n *= (double)d.along;
-            vector += n > 0 ? most(n / c->vector_tt, c->engine_min_cycles) / c->vector_ghz : 0;
-            scalar += n > 0 && d.by_kernel ? (most(n, c->engine_min_cycles) + c->accumulator_cycles) / c->scalar_ghz : 0;
+            vector += n > 0 ? max_f64(n / c->vector_tt, c->engine_min_cycles) / c->vector_ghz : 0;
+            scalar += n > 0 && d.by_kernel ? (max_f64(n, c->engine_min_cycles) + c->accumulator_cycles) / c->scalar_ghz : 0;
         }
     }
-    double engines = most(vector, scalar) * (double)tiles_of(&d, d.along);
+    double engines = max_f64(vector, scalar) * (double)tiles_of(&d, d.along);
     double gpsimd = macs * (double)(d.batch * d.channels) / (c->gpsimd_lanes_32 * c->gpsimd_ghz);
     return engines < (d.taps < MANY_TAPS ? SLOWER : SLOWER_MANY) * gpsimd + c->gpsimd_hbm_ns;
 }
@@ -595,7 +591,7 @@ static void place_rings(Depth *d) {
     area_ring(a, &d->smalls, 2, d->small_bytes);
     area_ring(a, &d->parts, d->by_kernel ? 2 : 0, d->small_bytes);
     area_ring(a, &d->tmps, d->by_kernel ? TMPS : 0, d->l_bytes);
-    area_ring(a, &d->sums, d->turns_sums, up(d->channels * 4));
+    area_ring(a, &d->sums, d->turns_sums, room_whole(d->channels * 4));
     area_ring(a, &d->outs, OUT_TILES, PSUM_BANK_BYTES);
     assert(d->wide * d->across <= PARTITIONS);
     assert(!d->turns_sums || d->by_kernel);

@@ -21,15 +21,13 @@
 #define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
 #define JOIN_SHARE 0.2 // of the time row programs over the same rows take, which nothing hides when their memory is taken
 
-static double max_of(double a, double b) { return a > b ? a : b; }
-
 // --- prices of what a cut is made of -----------------------------------------------------------------
 
 static double inst_ns(const DotSize *s, const IsaInst *in) {
     Price p;
     price_alone(s->chip, NULL, in, &p);
     double dma = (double)p.dma * (p.dma_parts ? (double)min64(p.dma_parts, (int64_t)s->chip->dma_engine_partitions) : 1);
-    return in->op == ISA_DMA ? max_of(max_of(dma, (double)p.hbm) / 1000 + s->chip->dma_gap_ns, s->chip->dma_issue_ns) : (double)p.busy / 1000;
+    return in->op == ISA_DMA ? max_f64(max_f64(dma, (double)p.hbm) / 1000 + s->chip->dma_gap_ns, s->chip->dma_issue_ns) : (double)p.busy / 1000;
 }
 
 static Mem sbuf(void) { return (Mem){.addr = addr_sbuf(0, 0)}; }
@@ -119,17 +117,17 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     double leave = (double)(mtiles * s->n) * p->leave + turned * PARTITIONS * p->leave_turn;
     double out = (double)mtiles * (double)s->n / PSUM_BANK_COLS * p->store;
     double dma = ((double)(l.blocks * chunks) * l.load * l.passes + (double)(r.blocks * chunks) * r.load * r.passes) + out + keep;
-    double start = s->chip->dma_start_ns + s->chip->dma_done_ns, most = max_of(array, max_of(dma, leave));
+    double start = s->chip->dma_start_ns + s->chip->dma_done_ns, most = max_f64(array, max_f64(dma, leave));
     if (turned > 0) { // a stage is busy from the start of its transfer until all of it is transposed
         double busy = ((double)l.blocks * turn_l.passes * (start + l.load) + (double)r.blocks * turn_r.passes * (start + r.load)) * (double)chunks;
-        most = max_of(most, (busy + turned * (p->turn + PARTITIONS * p->leave_turn)) / c->stages);
+        most = max_f64(most, (busy + turned * (p->turn + PARTITIONS * p->leave_turn)) / c->stages);
     }
     // transfers that slots do not hide: of what passes, at every step; of what stays, at every block of it
     double steps = (double)(l.blocks * r.blocks * chunks), step = most / steps;
-    double wait = max_of(0, start + passes->load - (pass_slots - HIDE_LESS) * step) * (passes->passes > 1 || passes->blocks * chunks > 1 ? steps : 1);
+    double wait = max_f64(0, start + passes->load - (pass_slots - HIDE_LESS) * step) * (passes->passes > 1 || passes->blocks * chunks > 1 ? steps : 1);
     double change = stay_slots > chunks ? 0 : (start + stays->load) * (double)(stays->passes > 1 ? (double)(stays->blocks * passes->blocks) : (double)stays->blocks);
     double banks = (double)(c->tiles * min64(c->cols, s->n)) * p->leave; // of a block, against its last step
-    change += max_of(0, banks - step) * (double)(l.blocks * r.blocks);
+    change += max_f64(0, banks - step) * (double)(l.blocks * r.blocks);
     return (most + wait + change) * (double)s->batches + start + l.load + r.load;
 }
 

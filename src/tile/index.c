@@ -79,19 +79,11 @@ static bool gather_rows(const Hlo *h, const HloOp *op, Rows *r, Why *why) {
 // The region adds, or takes the update.
 static bool combines(const Hlo *h, const HloOp *op, uint8_t *op0) {
     const HloRegion *r = hlo_op_region(h, op, 0);
-    const HloOp *ret = r->ops.n ? region_return(h, r) : NULL;
-    if (r->nargs != 2 || !ret || ret->code != HLO_RETURN || ret->noperands != 1)
-        return false;
-    if (r->ops.n == 1) {
-        *op0 = ALU_BYPASS;
-        return hlo_operand(h, ret, 0) == r->args + 1;
-    }
-    const HloOp *body = hlo_at(h, r->ops.at[0]);
-    *op0 = ALU_ADD;
-    if (r->ops.n != 2 || body->code != HLO_ADD || hlo_operand(h, ret, 0) != body->results)
-        return false;
-    ValueId a = hlo_operand(h, body, 0), b = hlo_operand(h, body, 1);
-    return (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args);
+    const HloOp *ret = r->ops.n == 1 ? region_return(h, r) : NULL;
+    *op0 = ret ? ALU_BYPASS : ALU_ADD;
+    if (ret)
+        return r->nargs == 2 && ret->code == HLO_RETURN && ret->noperands == 1 && hlo_operand(h, ret, 0) == r->args + 1;
+    return region_combiner(h, r) == HLO_ADD;
 }
 
 static bool scatter_rows(const Hlo *h, const HloOp *op, Rows *r, Why *why) {

@@ -591,20 +591,6 @@ void lower_region(Lower *l, RegionId r) {
         lower_op(l, l->h->regions.at[r].ops.at[i]);
 }
 
-static void count_uses(Lower *l, RegionId r) {
-    const HloRegion *region = &l->h->regions.at[r];
-    for (uint32_t i = 0; i < region->ops.n; i++) {
-        const HloOp *op = hlo_at(l->h, region->ops.at[i]);
-        for (uint32_t k = 0; k < op->noperands; k++)
-            l->uses[hlo_operand(l->h, op, k)]++;
-        for (uint32_t k = 0; k < op->nregions; k++) {
-            // regions that become scalar programs read their captures as kernel operands, which are
-            // not released one by one: leaving them counted only keeps the buffer from being reused
-            count_uses(l, l->h->op_regions.at[op->regions + k]);
-        }
-    }
-}
-
 // The value a returned one shares its buffer with: through reshapes and barriers to its producer.
 ValueId lower_producer(const Lower *l, ValueId v) {
     assert(v);
@@ -680,7 +666,9 @@ void lower_program(Lower *l, const ChipFile *chip) {
     users_make(&l->users, l->c->hlo, l->c->scratch, f->body);
     VEC_PUSH(a, &l->bufs, (TBuf){0});
     VEC_PUSH(a, &l->loops, (Loop){0});
-    count_uses(l, f->body);
+    // regions that become scalar programs read their captures as kernel operands, which are
+    // not released one by one: leaving them counted only keeps the buffer from being reused
+    users_count(h, f->body, l->uses);
     l->asks = ARENA_NEW(a, Emit);
     *l->asks = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, h->values.n)};
     blocks_find(l);

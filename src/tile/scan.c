@@ -22,12 +22,6 @@ typedef struct Scan {
     int dtype;
 } Scan;
 
-static int64_t int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t dflt) {
-    uint32_t n;
-    const int64_t *v = hlo_ints(op, key, &n);
-    return i < n ? v[i] : dflt;
-}
-
 static bool begins_neutral(const Hlo *h, uint16_t code, ValueId init, int dtype) {
     const HloAttr *a = splat_value(h, init);
     if (!a)
@@ -37,17 +31,6 @@ static bool begins_neutral(const Hlo *h, uint16_t code, ValueId init, int dtype)
     return (code == HLO_MAXIMUM || code == HLO_MINIMUM) && is_neutral(h, code, init);
 }
 
-static uint16_t body_of(const Hlo *h, const HloOp *op) {
-    const HloRegion *r = hlo_op_region(h, op, 0);
-    if (r->nargs != 2 || r->ops.n != 2)
-        return HLO_NONE;
-    const HloOp *body = hlo_at(h, r->ops.at[0]), *ret = hlo_at(h, r->ops.at[1]);
-    if (body->noperands != 2 || ret->noperands != 1 || hlo_operand(h, ret, 0) != body->results)
-        return HLO_NONE;
-    ValueId a = hlo_operand(h, body, 0), b = hlo_operand(h, body, 1);
-    return (a == r->args && b == r->args + 1) || (a == r->args + 1 && b == r->args) ? body->code : HLO_NONE;
-}
-
 static bool scan_read(const Hlo *h, const HloOp *op, Scan *s, Why *why) {
     if (op->code != HLO_REDUCE_WINDOW || op->noperands != 2 || op->nresults != 1)
         return false;
@@ -55,13 +38,13 @@ static bool scan_read(const Hlo *h, const HloOp *op, Scan *s, Why *why) {
     bool plain = x->kind == HT_TENSOR && !x->dynamic && !x->text && y->kind == HT_TENSOR && !y->dynamic && !y->text;
     if (!plain || x->elems != y->elems || !x->elems || x->elems > INT32_MAX || x->dtype != y->dtype)
         return false;
-    *s = (Scan){.code = body_of(h, op), .dtype = x->dtype};
+    *s = (Scan){.code = region_combiner(h, hlo_op_region(h, op, 0)), .dtype = x->dtype};
     int axis = -1;
     int64_t inner = 1; // elements behind those it runs along
     for (int i = 0; i < x->rank; i++) {
         uint32_t k = (uint32_t)i;
-        int64_t window = int_at(op, AK_WINDOW_DIMENSIONS, k, 1), low = int_at(op, AK_PADDING, 2 * k, 0), high = int_at(op, AK_PADDING, 2 * k + 1, 0);
-        if (int_at(op, AK_WINDOW_STRIDES, k, 1) != 1 || int_at(op, AK_WINDOW_DILATIONS, k, 1) != 1 || int_at(op, AK_BASE_DILATIONS, k, 1) != 1)
+        int64_t window = hlo_int_at(op, AK_WINDOW_DIMENSIONS, k, 1), low = hlo_int_at(op, AK_PADDING, 2 * k, 0), high = hlo_int_at(op, AK_PADDING, 2 * k + 1, 0);
+        if (hlo_int_at(op, AK_WINDOW_STRIDES, k, 1) != 1 || hlo_int_at(op, AK_WINDOW_DILATIONS, k, 1) != 1 || hlo_int_at(op, AK_BASE_DILATIONS, k, 1) != 1)
             return false;
         inner *= axis >= 0 ? x->dims[i] : 1;
         if (window == 1 && !low && !high)

@@ -411,8 +411,6 @@ static void choose_queue(const Placer *s, Lane lane, const Task *t, Rec *r) {
     r->in.queue = best;
 }
 
-static double max_ns(double a, double b) { return a > b ? a : b; }
-
 static bool may_begin(const Placer *s, int lane, Task *t) { // once it may, it may
     if (t->may_begin)
         return true;
@@ -422,7 +420,7 @@ static bool may_begin(const Placer *s, int lane, Task *t) { // once it may, it m
             continue;
         if (t->dep[k] > s->lane[k].placed)
             return false;
-        t->ready = max_ns(t->ready, s->lane[k].tasks.at[t->dep[k] - 1].finish);
+        t->ready = max_f64(t->ready, s->lane[k].tasks.at[t->dep[k] - 1].finish);
     }
     return t->may_begin = true;
 }
@@ -449,7 +447,7 @@ static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const
     if (r->tasks > q->placed || (oldest != t && oldest->next < r->upto))
         return -1;
     if (r->tasks)
-        at = max_ns(at, q->tasks.at[r->tasks - 1].finish);
+        at = max_f64(at, q->tasks.at[r->tasks - 1].finish);
     for (uint32_t i = 0; i < r->ndeps; i++) {
         if (r->deps[i] < q->base || r->deps[i] >= t->next)
             continue;
@@ -457,9 +455,9 @@ static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const
         if (!d->placed)
             return -1;
         if (d->in.engine != ENG_TENSOR || r->in.engine != ENG_TENSOR) // the array adds up in order, without a pause between
-            at = max_ns(at, d->finish);
+            at = max_f64(at, d->finish);
     }
-    return r->is_merge ? at : max_ns(at, s->free[isa_seq(&r->in)]) + table_ns(s, r);
+    return r->is_merge ? at : max_f64(at, s->free[isa_seq(&r->in)]) + table_ns(s, r);
 }
 
 // When its next records can begin; -1: not yet, or later than `most`.
@@ -469,7 +467,7 @@ static double begin_of_next(const Placer *s, const LaneQueue *q, const Task *t, 
         double at = begin_of(s, q, t, rec_at(q, i));
         if (at < 0)
             return -1;
-        begin = max_ns(begin, at);
+        begin = max_f64(begin, at);
     }
     return begin <= most ? begin : -1;
 }
@@ -502,18 +500,18 @@ static void run(Placer *s, const ChipFile *c, Rec *r, double begin) {
         return;
     if (cost == COST_COLLECTIVE) {
         s->free[isa_seq(&r->in)] = begin + c->control_ns;
-        r->finish = s->queue[r->in.queue] = max_ns(begin, s->queue[r->in.queue]) + r->busy;
+        r->finish = s->queue[r->in.queue] = max_f64(begin, s->queue[r->in.queue]) + r->busy;
         return;
     }
     s->act_set = r->act_set == ACT_NO_SET ? s->act_set : r->act_set;
     if (cost != COST_LDWEIGHTS)
         s->free[r->in.engine] = begin + r->busy;
-    r->finish = begin + max_ns(r->busy, r->latency);
+    r->finish = begin + max_f64(r->busy, r->latency);
     if (cost != COST_DMA)
         return;
-    double start = max_ns(begin + r->latency, s->queue[r->in.queue]);
+    double start = max_f64(begin + r->latency, s->queue[r->in.queue]);
     s->queue[r->in.queue] = start + c->dma_issue_ns;
-    s->hbm = max_ns(s->hbm, start) + r->hbm;
+    s->hbm = max_f64(s->hbm, start) + r->hbm;
     r->finish = s->hbm + c->dma_done_ns;
 }
 
@@ -556,8 +554,8 @@ static void advance(Placer *p, uint64_t keep) {
             Rec *r = rec_at(q, t->next++);
             choose_queue(p, (Lane)lane, t, r);
             place(p, r, (uint32_t)t->order + 1);
-            run(p, p->e->chip, r, r->is_merge ? begin : max_ns(begin, p->free[r->in.engine]));
-            t->finish = max_ns(t->finish, r->finish + DONE_NS);
+            run(p, p->e->chip, r, r->is_merge ? begin : max_f64(begin, p->free[r->in.engine]));
+            t->finish = max_f64(t->finish, r->finish + DONE_NS);
         }
     }
 }

@@ -50,7 +50,6 @@ typedef struct Block {
 } Block;
 
 static int64_t even_part(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, max64(1, most))); }
-static uint32_t up(int64_t bytes) { return (uint32_t)((bytes + SBUF_PIECE - 1) / SBUF_PIECE * SBUF_PIECE); }
 
 static int64_t reach(const SlabAxis *a, int64_t places) { return (places - 1) * a->place + (a->taps - 1) * a->tap + 1; }
 
@@ -88,7 +87,7 @@ static void set_view(Plan *p) {
 static bool place_slots(Plan *p) {
     int64_t taps = p->slices * p->s.row.taps * p->groups, elem = (int64_t)p->elem;
     p->kept = taps * p->s.outs * elem <= KEPT_BYTES;
-    p->x_bytes = up(p->slices * p->slice * elem), p->w_bytes = up(taps * (p->kept ? p->s.outs : p->wide) * elem);
+    p->x_bytes = room_whole(p->slices * p->slice * elem), p->w_bytes = room_whole(taps * (p->kept ? p->s.outs : p->wide) * elem);
     // stages whether or not this chip needs them: the cut is the same
     uint64_t at = (p->kept ? 1 : 2) * (uint64_t)p->w_bytes + OUT_TILES * PSUM_BANK_BYTES * (p->y_turned ? 2 : 1) + STAGES * STAGE_BYTES;
     if (at + 2 * (uint64_t)p->x_bytes > AREA_BYTES)
@@ -420,10 +419,8 @@ void slab_emit(Emit *e, const Slab *s) {
 #define VECTOR_NS (1 / 0.96)
 #define APART 1.6           // rows of results that are turned and stored one by one
 
-static double most(double a, double b) { return a > b ? a : b; }
-
 static double moved(double transfers, double bytes, double run) {
-    return most(transfers * TRANSFER_NS, bytes * BYTE_NS * (run < RUN_BYTES ? RUN_BYTES / run : 1));
+    return max_f64(transfers * TRANSFER_NS, bytes * BYTE_NS * (run < RUN_BYTES ? RUN_BYTES / run : 1));
 }
 
 bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
@@ -436,7 +433,7 @@ bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
     int64_t blocks = s->depth.places * ceil_div(s->batch, p.images) * ceil_div(s->row.places, p.rows), wides = ceil_div(s->outs, p.wide);
     int64_t products = blocks * wides * p.slices * s->row.taps * p.groups, places = p.images * p.rows * s->col.places;
     double column = COLUMN_NS * (p.elem >= 4 ? 1 : 0.25), elem = (double)p.elem, size = (double)p.out_elem;
-    double array = (double)products * column * (most((double)p.columns, 64) + (double)p.wide / 4);
+    double array = (double)products * column * (max_f64((double)p.columns, 64) + (double)p.wide / 4);
     double x = (double)(blocks * p.slices * p.copies), row = s->ins_x == 1 ? RUN_BYTES : (double)p.pitch * elem;
     if (s->row.x == p.pitch)
         row *= (double)p.in_rows;
@@ -449,11 +446,11 @@ bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
         run *= (double)p.rows;
     run = s->col.y == 1 || s->outs_y == 1 ? run : size;
     double out = 2 * moved(p.y_turned ? stores * pieces : stores, 0, 1);
-    out = most(out, moved(0, stores * (double)(places * p.wide) * size, run));
+    out = max_f64(out, moved(0, stores * (double)(places * p.wide) * size, run));
     double vector = stores * (double)places * VECTOR_NS * (p.y_turned ? 2 : 1) / 2;
     if (p.y_turned)
         array += stores * (double)ceil_div(places, PARTITIONS) * PARTITIONS * column;
-    *ns = most(most(array, in), most(out, vector)) * (p.y_turned && !p.uniform ? APART : 1);
+    *ns = max_f64(max_f64(array, in), max_f64(out, vector)) * (p.y_turned && !p.uniform ? APART : 1);
     *insts = 2 * products + (int64_t)x + (int64_t)stores * (p.y_turned ? 10 : 2);
     return true;
 }
