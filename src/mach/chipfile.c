@@ -238,6 +238,10 @@ void chipfile_load(Ctx *ctx, Arena *a, const char *target, const char *dir, Chip
         return;
     }
     if (dir && *dir) {
+        if (!file_exists(dir)) {
+            ctx_hint(ctx, "--chips names a folder with copies of chip files or tables; without it the built-in ones are used");
+            ctx_fail(ctx, OTRN_USAGE, NO_PLACE, "chips: there is no folder `%s`", dir);
+        }
         const char *path = arena_printf(a, "%s/%s.chip", dir, target);
         if (file_exists(path)) {
             load_path(ctx, a, path, out);

@@ -25,8 +25,10 @@ double predict_number(Tool *t, int opt, const char *what) {
 uint32_t predict_nodes(Tool *t) {
     char *end;
     long n = strtol(t->opt.val[OPT_NODES], &end, 10);
-    if (*end || n < 1 || n > 1000000)
+    if (*end || n < 1 || n > 1000000) {
+        ctx_hint(t->ctx, "--nodes=1 to 1000000");
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "nodes: `%s` is no number of machines", t->opt.val[OPT_NODES]);
+    }
     return (uint32_t)n;
 }
 
@@ -69,7 +71,7 @@ void predict_key(const char *key, double v, bool known) {
         printf("  \"%s\": null,\n", key);
 }
 
-static void json_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
+static void json_print(Tool *t, const Prof *p, const Told *o, const Run *run, uint32_t nodes) {
     printf("{\n  \"program\": \"");
     json_text(prof_name(p));
     printf("\",\n  \"instance\": \"%s\",\n  \"nodes\": %u,\n  \"devices\": %u,\n", p->instance.name, nodes, p->cost.devices);
@@ -93,13 +95,12 @@ static void json_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
         printf("  \"measured\": true,\n");
     if (o->products_s + o->between_s > 0)
         printf("  \"operations\": {\"products\": %.9g, \"attention\": %.9g, \"between\": %.9g},\n  \"host_s\": %.9g,\n", o->products_s, o->attention_s, o->between_s, o->host_s);
-    Run run;
-    if (run_make(t, p, o, &run))
-        run_json(&run);
+    if (run)
+        run_json(run);
     printf("  \"compile_s\": %.3f\n}\n", o->compile_s);
 }
 
-static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
+static void text_print(Tool *t, const Prof *p, const Told *o, const Run *run, uint32_t nodes) {
     printf("%s on %u x %s (%u devices)\n", prof_name(p), nodes, p->instance.name, p->cost.devices);
     printf("step           %.6g s", o->step_s);
     if (o->measured)
@@ -122,9 +123,8 @@ static void text_print(Tool *t, const Prof *p, const Told *o, uint32_t nodes) {
     printf("memory         %s of %s a device%s\n", view_scaled(t->arena, o->peak_bytes, 4, "B"), view_scaled(t->arena, o->hbm_bytes, 4, "B"),
            o->peak_bytes <= o->hbm_bytes ? "" : ": does not fit");
     printf("compiling      %.1f s on this host, once\n", o->compile_s);
-    Run run;
-    if (run_make(t, p, o, &run))
-        run_print(&run);
+    if (run)
+        run_print(run);
     prof_loops_print(p);
 }
 
@@ -158,9 +158,11 @@ int cmd_predict(Tool *t) {
     measured_check(t, &t->opt.val[OPT_INSTANCE], 1);
     predict_make(t, t->words.at[0], &p, &told);
     predict_check(t, &p, nodes);
+    Run run;
+    const Run *asked = run_make(t, &p, &told, &run) ? &run : NULL;
     if (opt_on(&t->opt, OPT_JSON))
-        json_print(t, &p, &told, nodes);
+        json_print(t, &p, &told, asked, nodes);
     else
-        text_print(t, &p, &told, nodes);
+        text_print(t, &p, &told, asked, nodes);
     return prof_comm_status(t, &p);
 }
