@@ -95,8 +95,8 @@
     X(TRACE, "trace", "", "", 'S', "FILE", "p", "write a timeline that Perfetto opens; FILE.gz: compressed") \
     X(TRACE_WINDOW, "trace-window", "", "", 'S', "FROM:TO", "p",                                    \
       "of the timeline only this part, in us; either may be left out")                             \
-    X(GROUP, "group", "", "line", 'E', "line|op|scope|layer", "p",                                  \
-      "what takes the time, by source line, operation, jax.named_scope or module, or layer")       \
+    X(GROUP, "group", "", "line", 'E', "line|op|scope|layer|none", "p",                             \
+      "what takes the time, by source line, operation, jax.named_scope or module, or layer; none: totals alone, which is quicker") \
     X(TOP, "top", "", "0", 'N', "rows", "p", "rows of each table; 0 = as many as fit well")        \
     X(HINTS, "hints", "", "off", 'B', "", "p",                                                     \
       "compile the program in other ways (bf16, two cores, donated arguments) and tell what each gave") \

@@ -38,7 +38,7 @@ static void count_trips(Tool *t, const char *path, ClockOptions *out) {
 }
 
 void prof_price(Tool *t, const char *path, const Options *given, const Buf *bytes, Prof *out) {
-    *out = (Prof){.path = path};
+    *out = (Prof){.path = path, .brief = !strcmp(given->val[OPT_GROUP], "none")};
     Options *o = ARENA_NEW(t->arena, Options);
     *o = *given;
     bool is_instance = instance_apply(t->ctx, t->arena, o, &out->instance);
@@ -53,7 +53,7 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     rt_options_of(t->ctx, t->arena, out->art, path, false, o);
     out->how = (RtPricing){.how = {.opts = o, .chip = &out->chip, .name = path, .warn = t->warn},
                     .instance = is_instance ? &out->instance : NULL,
-                    .clock = {.events = true, .stalls = true}};
+                    .clock = {.events = !out->brief, .stalls = !out->brief}};
     if (!strcmp(o->val[OPT_TRIPS], "run"))
         count_trips(t, path, &out->how.clock);
     progress_begin(t, "compiling");
@@ -63,9 +63,11 @@ void prof_price(Tool *t, const char *path, const Options *given, const Buf *byte
     out->art = p->art, out->chip = p->chip, out->clock = p->clock, out->cost = p->cost;
     out->assumed_trips = p->assumed_trips;
     view_make(t->arena, out->art, &out->chip, &out->clock, &out->view);
-    stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
-    group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(o->val[OPT_GROUP]), &out->groups);
-    spill_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->spills);
+    if (!out->brief) {
+        stall_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->stalls);
+        group_make(t->arena, out->art, &out->clock, &out->view, &out->stalls, group_parse(o->val[OPT_GROUP]), &out->groups);
+        spill_make(t->arena, out->art, &out->chip, &out->clock, &out->view, &out->spills);
+    }
     rt_traffic(t->ctx, t->arena, &out->how, p, &out->view, &out->stalls, &out->traffic);
 }
 
@@ -167,8 +169,10 @@ void prof_json(Tool *t, const Prof *p) {
            view_hbm_planned(p->art));
     prof_cost_json(t, p);
     prof_comm_json(t, p);
-    json_views(p);
-    prof_why_json(t, p);
+    if (!p->brief) {
+        json_views(p);
+        prof_why_json(t, p);
+    }
     if (opt_on(&t->opt, OPT_HINTS))
         prof_hints_json(p);
     printf("  \"engines\": {");
@@ -255,7 +259,8 @@ static void table_print(Tool *t, const Prof *p) {
     prof_engines_print(t, p);
     prof_comm_print(t, p);
     memory_print(t->arena, p);
-    prof_why_print(t, p);
+    if (!p->brief)
+        prof_why_print(t, p);
     if (opt_on(&t->opt, OPT_HINTS))
         prof_hints_print(t, p);
     prof_loops_print(p);
@@ -263,7 +268,21 @@ static void table_print(Tool *t, const Prof *p) {
         printf("note: a very long loop without a steady state was cut short; its last iteration was multiplied\n");
 }
 
+// What needs a timeline is not asked for together with --group=none.
+static void check_brief(Tool *t) {
+    static const int needs[] = {OPT_DIFF, OPT_HINTS, OPT_TRACE, OPT_REPORT};
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        const char *value = t->opt.val[needs[i]];
+        if (!*value || !strcmp(value, "off"))
+            continue;
+        ctx_hint(t->ctx, "leave out --group=none, or --%s", opt_rows[needs[i]].name);
+        ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "prof: --group=none has totals alone, --%s shows more", opt_rows[needs[i]].name);
+    }
+}
+
 int cmd_prof(Tool *t) {
+    if (!strcmp(t->opt.val[OPT_GROUP], "none"))
+        check_brief(t);
     if (opt_on(&t->opt, OPT_DIFF))
         return prof_diff(t);
     if (t->words.n > 1) {

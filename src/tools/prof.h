@@ -20,6 +20,7 @@ typedef struct Prof {
     uint64_t assumed_trips; // of clock.unknown_loops; 0: counted once
     View view;
     Stalls stalls;
+    bool brief;        // --group=none: no timeline, and none of what is made of it: stalls, groups, spills, memory over the run
     GroupTable groups; // as --group asks
     Spills spills;
     Traffic traffic;
