@@ -287,12 +287,14 @@ static void traffic_put(Arena *a, const HtmlReport *r, Buf *out) {
     const Traffic *t = r->traffic;
     if (!t->rows.n)
         return;
-    const char *warning = traffic_warning(a, t, r->view, TRAFFIC_MOST);
+    const char *warning = traffic_warning(a, t, r->view, r->max_comm ? *r->max_comm : TRAFFIC_MOST);
     buf_printf(out, "<h2>Collectives</h2><p class=soft>%.1f %% of the run; %.1f %% are exposed: what free links would save. A device sends %s.</p>",
                100 * traffic_share(t), 100 * traffic_exposed(t), view_scaled(a, t->bytes, 3, "B"));
     if (warning) {
         buf_puts(out, "<p class=say>");
         html_text(out, warning);
+        if (r->max_comm)
+            buf_printf(out, "; more than --max-comm=%.4g%%", 100 * *r->max_comm);
         buf_puts(out, "</p>");
     }
     buf_puts(out, "<div class=wide><table><tr><th>kind<th>group<th>way<th class=n>count<th class=n>bytes<th class=n>busy<th class=n>exposed<th class=n>"

@@ -20,6 +20,7 @@ typedef struct HtmlReport {
     const Stalls *stalls;
     const Spills *spills;
     const Traffic *traffic;
+    const double *max_comm; // share of the step above which collectives are worth a warning; NULL: TRAFFIC_MOST
     const char *name;     // of the program
     const HtmlRow *costs; // with their basis
     uint32_t ncosts;

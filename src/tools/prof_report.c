@@ -19,8 +19,9 @@ void prof_report(Tool *t, const Prof *p, const char *path) {
     if (p->clock.flops > 0)
         costs[ncosts++] = (HtmlRow){"utilisation", arena_printf(a, "%.1f %%", 100 * cost_utilisation(&p->cost, p->clock.flops, seconds)),
                                     "matrix products of all devices over the bf16 peak of their tensor engines"};
+    double most = prof_max_comm(t);
     HtmlReport r = {.art = p->art, .chip = &p->chip, .clock = &p->clock, .view = &p->view, .stalls = &p->stalls, .spills = &p->spills,
-                    .traffic = &p->traffic,
+                    .traffic = &p->traffic, .max_comm = most < 0 ? NULL : &most,
                     .name = prof_name(p), .costs = costs, .ncosts = ncosts, .hints = rt_hint_rows(a, &p->priced, p->hints, p->nhints), .nhints = p->nhints};
     Buf page = {.arena = a};
     html_report(a, &r, &page);
