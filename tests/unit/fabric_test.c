@@ -82,6 +82,22 @@ static void test_torus(void) {
     result("half of trn1's torus (55.4 GiB/s published)", about(512 * 1024 * 1024 / priced(HLO_ALL_REDUCE, (Mesh){16, 1, 16}, 512 << 20, &half).ns, 55.4));
 }
 
+// By hand: groups over the same links take what their bytes take together, groups over links of their own what one takes.
+static void test_contention(void) {
+    ChipFile c = machine("trn2", "trn2.48xlarge");
+    double all = c.link_ratio * c.link_total / 2, share = 1 - 1 / 16.0; // one way out of a chip; of a gather what a rank sends on
+    for (uint32_t groups = 1; groups <= 4; groups *= 2) { // a rank of each of 16 chips, so many of each
+        double have = priced(HLO_ALL_GATHER, (Mesh){16, 4, 16 * groups}, GB, &c).at[LINK_MACHINE];
+        result(arena_printf(&arena, "%u groups over the same links", groups), about(have, groups * GB * share / all));
+    }
+    double one = priced(HLO_ALL_GATHER, (Mesh){16, 1, 16}, GB, &c).ns, four = priced(HLO_ALL_GATHER, (Mesh){16, 1, 64}, GB, &c).ns;
+    result("a row of the torus beside three others, over links of their own", about(four, one));
+    double network = c.network_ratio * c.network_bw * c.host_cores; // what rings reach of a machine's adapters
+    Wire full = priced(HLO_ALL_GATHER, (Mesh){2, 64, 128}, GB, &c), some = priced(HLO_ALL_GATHER, (Mesh){2, 64, 32}, GB, &c);
+    result("64 groups over the network: half a gather each, over all adapters", about(full.at[LINK_NETWORK], 64 * GB / 2.0 / network));
+    result("a quarter of them: each has adapters of its own", about(some.at[LINK_NETWORK], full.at[LINK_NETWORK]));
+}
+
 // Whatever the groups, those that leave a chip together send no more than its links take.
 static void test_capacity(void) {
     const HloOpcode ops[] = {HLO_ALL_GATHER, HLO_ALL_TO_ALL};
@@ -154,7 +170,8 @@ int main(void) {
     arena_init(&arena, &ctx);
     if (CTX_TRY(&ctx, jb)) {
         test_torus();
-        test_capacity();
+        test_contention();
+    test_capacity();
         test_far();
         test_ways();
         test_shape();
