@@ -12,9 +12,9 @@ backward: they are in the micro-batch's program, which hides of them what it can
 
 import math
 
-from opentrn._predict.fault import Fault
-from opentrn._predict.layout import check
-from opentrn._predict.size import model_flops, parameters
+from opentrn._predict.fault import Fault, TooLarge
+from opentrn._predict.layout import check, turns_ahead
+from opentrn._predict.size import model_flops, pairs, parameters
 
 BYTES = {"bf16": 2, "fp32": 4}
 LAYERS = (1, 3)  # of two pieces: the second layer alone may be a few percent quicker than those behind it
@@ -143,7 +143,7 @@ def updates(job, x, prices):
 
 def _turns(d, n, micros, schedule, chunks):
     """(forward or backward, micro-batch, chunk) in the order in which device d of n does them."""
-    ahead = micros * chunks if schedule == "gpipe" else min((n - d - 1) * (2 if chunks > 1 else 1) + (chunks - 1) * n + 1, micros * chunks)
+    ahead = micros * chunks if schedule == "gpipe" else turns_ahead(d, n, micros, chunks)
     turn = [(g * n + i, c) for g in range(-(-micros // n)) for c in range(chunks) for i in range(min(n, micros - g * n))]
     forward, backward = [("f", m, c) for m, c in turn], [("b", m, chunks - 1 - c) for m, c in turn]
     steps = forward[:ahead]
@@ -186,9 +186,29 @@ def pipeline(rounds, micros, x, passing):
     return alone - micros * max(rounds), all_of_it - alone
 
 
+def least_instructions(job, x):
+    """Matrix instructions of a layer, there and back: each multiplies 128 x 128 by 512 columns. Of attention's scores half are masked."""
+    m = job.model
+    attention, mlp, _ = parameters(m)
+    busy = (attention + mlp * (m.chosen / m.experts if m.experts else 1)) / (m.layers + m.decoder)
+    share = x.micro_batch / (x.cp * x.tp) / job.machine.cores
+    return share * (6 * busy * job.seq / (2 * 128 * 128 * 512) + 3.5 * m.heads * pairs(m, job.seq) / (128 * 512))
+
+
+def too_long(job, x):
+    """The fault of a layout with a layer that no program can hold; None."""
+    least, most = least_instructions(job, x), getattr(job.machine, "instructions", math.inf)
+    if least <= most:
+        return None
+    return TooLarge(f"a layer alone is {least:.3g} instructions or more; a program of {job.machine.name} takes {most:.3g}",
+                    "a larger --tp or --cp, a smaller --micro-batch or --seq")  # fmt: skip
+
+
 def step(job, x, prices):
     """All that is told of a layout. Times are seconds."""
     check(job, x)
+    if fault := too_long(job, x):
+        raise fault
     p, m = Parts(job, x, prices), x.micros(job)
     line = stages(job.model, x)
     micro = [(p.micro(kind, "total_us")(n) + job.machine.dispatch_us) * 1e-6 for kind, n in line]
@@ -229,7 +249,7 @@ def memory(job, x, p, line, update):
         every, learned, peak = p.count(kind, learned=False), p.count(kind), p.micro(kind, "hbm_peak_bytes")
         stored, added = BYTES[types[1]] / (share if x.zero == 3 else 1), BYTES[types[2]] / (share if x.zero and x.meets(job) else 1)
         kept = max(peak.layer - every.layer * stored - (learned.layer * added if accumulated else 0), 0)
-        held = min(m, x.pp - s) if x.schedule != "gpipe" else m
+        held = x.in_flight(job, s)
         moments = 8 if job.optimizer != "sgd" else 4
         parts = {"weights": every(n) * stored, "gradients": learned(n) * added, "optimizer": learned(n) * (moments + (4 if master else 0)) / (share if x.zero else 1)}
         early = 0 if accumulated else parts["gradients"]  # whose memory is activations' before: one step has no results between
@@ -271,7 +291,7 @@ def _told(job, x, p, line, update, seconds, comm, shown):
         "engines": _engines(p, line),
         "intensity": _intensity(p, line),
         "seconds": seconds,
-        "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule")} | {"sp": x.cut(job).sp, "attention": x.attends(job)},
+        "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks")} | {"sp": x.cut(job).sp, "attention": x.attends(job)},
     }
 
 

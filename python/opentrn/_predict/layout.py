@@ -60,6 +60,13 @@ class Layout:
         """Do replicas meet in a micro-batch's program? From ZeRO-2 on in each; where there is but one, it and the update are one program."""
         return self.zero > 1 or (self.pp == 1 and self.micros(job) == 1)
 
+    def in_flight(self, job, stage):
+        """Micro-batches whose activations a stage holds at once; of an interleaved one, pieces of them."""
+        micros = self.micros(job)
+        if self.schedule == "gpipe":
+            return micros
+        return turns_ahead(stage, self.pp, micros, self.chunks) / self.chunks
+
     def cut(self, job):
         """Of a micro-batch's programs."""
         possible = self.tp > 1 and job.model.task == "lm" and job.seq // self.cp % self.tp == 0
@@ -86,7 +93,20 @@ class Layout:
 
     def text(self):
         words = [f"{k}={getattr(self, k)}" for k in ("tp", "pp", "dp", "cp", "ep") if getattr(self, k) > 1 or k in ("tp", "pp", "dp")]
-        return " ".join([*words, f"zero={self.zero}", f"micro-batch={self.micro_batch}", f"recompute={self.recompute}"])
+        words += [f"zero={self.zero}", f"micro-batch={self.micro_batch}", f"recompute={self.recompute}"]
+        return " ".join(words + ([f"chunks={self.chunks}"] if self.chunks > 1 else []))
+
+
+def scheduled(fields):
+    """The same with what schedule and chunks say of each other."""
+    if fields.get("schedule") == "interleaved" and "chunks" not in fields:
+        return {**fields, "chunks": 2}
+    return {**fields, "schedule": "interleaved"} if fields.get("chunks", 1) > 1 else fields
+
+
+def turns_ahead(stage, stages, micros, chunks):
+    """Forward passes, of a chunk each, that a stage does before its first backward pass."""
+    return min((stages - stage - 1) * (2 if chunks > 1 else 1) + (chunks - 1) * stages + 1, micros * chunks)
 
 
 def check(job, x):

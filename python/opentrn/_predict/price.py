@@ -119,7 +119,8 @@ class Prices:
         with tempfile.NamedTemporaryFile("w", suffix=".mlir", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            ran = run(["prof", file.name, f"--instance={self.machine.name}", f"--lnc={self.machine.cores}", "--cache=off", "--json"])
+            words = ["prof", file.name, f"--instance={self.machine.name}", f"--lnc={self.machine.cores}", "--cache=off", "--json"]
+            ran = run(words + ["--group=none"] * ("weights" in more))  # only of updates it is asked which collectives are exposed
         if "error[CAPACITY]" in ran.stderr:
             raise TooLarge(
                 "two layers alone do not fit a device: " + ran.stderr.strip().splitlines()[0].partition("error[CAPACITY]: ")[2],
@@ -131,8 +132,9 @@ class Prices:
         record = {k: report[k] for k in _KEPT}
         record["busy_us"] = {k: v["busy_us"] for k, v in report["engines"].items()}
         record["comm_us"], record["exposed_us"] = report["comm"]["busy_us"], report["comm"]["exposed_us"]
-        shown = {gathers: sum(k["exposed_us"] for k in report["comm"]["kinds"] if (k["kind"] == "all_gather") == gathers) for gathers in (True, False)}
-        record["gathering_us"], record["reducing_us"] = shown[True], shown[False]
+        if "weights" not in more:
+            shown = {gathers: sum(k["exposed_us"] for k in report["comm"]["kinds"] if (k["kind"] == "all_gather") == gathers) for gathers in (True, False)}
+            record["gathering_us"], record["reducing_us"] = shown[True], shown[False]
         record["compile_s"] = time.monotonic() - begin
         return {**record, **more}
 

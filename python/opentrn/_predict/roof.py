@@ -230,7 +230,7 @@ def _memory(job, x):
             "weights": count * BYTES[types[1]] / (share if x.zero == 3 else 1),
             "gradients": learned * BYTES[types[2]] / (share if x.zero > 1 else 1),
             "optimizer": learned * (8 + 4 * master) / (share if x.zero else 1),
-            "activations": n * (m.layers + m.decoder) / m.layers * _kept(job, x) * t * (min(x.micros(job), x.pp - s) if x.schedule != "gpipe" else x.micros(job)),
+            "activations": n * (m.layers + m.decoder) / m.layers * _kept(job, x) * t * x.in_flight(job, s),
             "work": logits + 34 * m.width * t / x.tp,
         }
         most = max(most, held, key=lambda v: sum(v.values()))
@@ -249,5 +249,5 @@ def _told(job, x, seconds, work, talk, shown):
         "exposed_comm_share": min(shown / total, 1.0), "bubble_share": seconds.get("bubble", 0.0) / total, "hbm_peak_bytes": sum(held.values()),
         "hbm_bytes": a.memory, "fits": sum(held.values()) <= a.memory, "memory": held, "compile_s": 0.0, "micro_batches": x.micros(job),
         "parameters": sum(parameters(m)), "instructions": 0, "seconds": seconds, "operations": work,
-        "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule")} | {"sp": x.cut(job).sp},
+        "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks")} | {"sp": x.cut(job).sp},
     }  # fmt: skip

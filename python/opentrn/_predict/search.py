@@ -2,9 +2,10 @@
 """Layouts of a job, ranked. What the user gave stays; the rest is tried.
 
 Layouts that cannot be the best are left out before anything is compiled: those whose weights, gradients and moments alone do
-not fit with what the backward pass needs; those that would have to use the engines better, by a seventh, than any layout
+not fit with what the backward pass needs; those that would have to use the engines better, by a third, than any layout
 so far to be among the first; those that gather weights for every micro-batch where the same layout fits without, or in a pipeline
-where any does; and those whose layers would be too many instructions.
+where any does; and those whose layers would be too many instructions. What needs no program that is not priced already is never
+left out for its time: layers are the same whatever the replicas, stages and schedule are, and a roof needs none.
 """
 
 import dataclasses
@@ -12,14 +13,15 @@ import itertools
 import math
 from typing import Any
 
-from opentrn._predict.compose import BYTES, pieces, step, updates
+from opentrn._predict.compose import BYTES, least_instructions, pieces, step, too_long, updates
 from opentrn._predict.fault import Fault, TooLarge
-from opentrn._predict.layout import RECOMPUTE, Layout, check
+from opentrn._predict.layout import RECOMPUTE, Layout, check, scheduled
 from opentrn._predict.size import model_flops, parameters, work
 
-_TOGETHER = 4  # layouts whose programs are priced beside each other
+_TOGETHER = 12  # programs that are priced beside each other
 _LAYER = 1 / 8  # of the instructions that a program may have, those of one layer
-_BETTER = 1.15  # how much better than the best so far the engines may be used by a layout that is not priced
+_NEAR = 1.15  # times this much apart are told apart when layouts are put in order
+_BETTER = 1.33  # how much better than the best so far the engines may be used by a layout that is not priced
 BY = {"usd": "usd_per_1m_tokens", "time": "step_s", "memory": "hbm_peak_bytes"}
 
 
@@ -35,21 +37,27 @@ def candidates(job, given):
     tp = _powers(min(m.heads, job.machine.devices)) if m.task != "classes" else [1]
     cp = _powers(job.seq // 16384) if m.task == "lm" and job.seq >= 32768 else [1]
     ep = _powers(m.experts) if m.experts else [1]
-    fixed = {k: given[k] for k in ("sp", "schedule", "chunks", "attention") if given.get(k) is not None}
+    fixed = {k: given[k] for k in ("sp", "attention") if given.get(k) is not None}
     # the compiler computes attention's scores again by itself, so none and selective are nearly one program
     recompute = one("recompute", ("selective", "full") if m.task == "lm" else ("none", "full"))
     for a, b, c, e in itertools.product(one("tp", tp), one("pp", pp), one("cp", cp), one("ep", ep)):
         if have % (a * b * c):
             continue
-        for dp, zero, micro, again in itertools.product(
-            one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4)), recompute
+        for dp, zero, micro, again, schedule in itertools.product(
+            one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4)), recompute, schedules(m, b, given)
         ):
-            x = Layout(a, b, dp, c, e, zero if dp * c > 1 or given.get("zero") is not None else 0, micro, again, **fixed)
+            x = Layout(a, b, dp, c, e, zero if dp * c > 1 or given.get("zero") is not None else 0, micro, again, **fixed, **schedule)
             try:
                 check(job, x)
             except Fault:
                 continue
             yield x
+
+
+def schedules(m, pp, given):
+    """Those of a pipeline, as fields of Layout: what is given, else 1f1b with stages whole and in two pieces."""
+    told = scheduled({k: given[k] for k in ("schedule", "chunks") if given.get(k) is not None})
+    return [told] if told or pp == 1 or m.layers % (2 * pp) else [{}, scheduled({"chunks": 2})]
 
 
 def least_memory(job, x):
@@ -72,7 +80,7 @@ def _least_kept(job, x):
     made = (2 * m.heads + 2 * m.kv) * m.head + (0 if m.experts else m.hidden)
     values = m.width / (x.tp if cut.sp else 1) if x.recompute == "full" else made / x.tp
     tokens = x.micro_batch * job.seq / x.cp
-    return values * tokens * BYTES[x.types(job)[0][0]] * (m.layers // x.pp) * min(x.micros(job), x.pp)
+    return values * tokens * BYTES[x.types(job)[0][0]] * (m.layers // x.pp) * x.in_flight(job, 0)
 
 
 def least_time(job, x):
@@ -106,29 +114,26 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
     if not room:
         need = min(least_memory(job, x) for x in every)
         raise TooLarge(
-            f"weights, gradients and optimizer take {need / 2**30:.1f} GiB of a device with {job.machine.memory / 2**30:.0f} GiB in every layout",
-            "more --nodes, a larger instance, or --zero=3",
+            f"weights, gradients, optimizer and what the backward pass needs take {need / 2**30:.1f} GiB or more, in every layout, of a device with "
+            f"{job.machine.memory / 2**30:.0f} GiB",
+            "more --nodes, a larger instance, --zero=3, or a smaller --seq",
         )
     most = _LAYER * getattr(job.machine, "instructions", math.inf)
-    short = [x for x in room if least_instructions(job, x) <= most] or room
+    short = [x for x in room if least_instructions(job, x) <= most] or [x for x in room if not too_long(job, x)]
+    if not short:
+        raise too_long(job, min(room, key=lambda x: least_instructions(job, x)))
     found = Found([], 0, len(every) - len(room), 0, len(room) - len(short), 0)
     quick = by != "memory" and given.get("zero") is None  # ZeRO-3 is for those that do not fit
-    room = sorted(short, key=lambda x: (quick and _gathers_often(x), round(math.log(least_time(job, x), _BETTER)), least_instructions(job, x)))
+    room = sorted(short, key=lambda x: (quick and x.zero == 3, quick and _gathers_often(x), round(math.log(least_time(job, x), _NEAR)), least_instructions(job, x)))
     full: list[Layout] = []  # layouts that were priced and did not fit
-    while room:
-        some: list[Layout] = []
-        while room and len(some) < _TOGETHER:
-            x = room.pop(0)
-            if _is_late(job, x, found.rows, by, keep) or (quick and _gathers_for_nothing(x, found.rows)):
-                found.pruned_time += 1
-            elif any(_holds_less(x, other) for other in full):
-                found.pruned_memory += 1
-            else:
-                some.append(x)
-        told(f"{found.tried} priced, {len(room)} to go")
-        if prices is not None:
-            prices.all([piece for x in some for piece in pieces(job, x)])
-            prices.all([update for x in some for update in updates(job, x, prices)])
+    some: list[Layout] = []  # whose layers are priced
+    while room or some:
+        more = _next(job, room, some, found, full, by, keep, quick, prices)
+        told(f"{found.tried} priced, {len(room) + len(more)} to go")
+        if prices is None:
+            some, more = more, []
+        else:  # updates of those before beside layers of those to come: nobody waits for a few long programs
+            prices.all([*(update for x in some for update in updates(job, x, prices)), *(piece for x in more for piece in pieces(job, x))])
         for x in some:
             found.tried += 1
             try:
@@ -140,18 +145,30 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
             else:
                 full.append(x)
                 found.unfit += 1
-        found.rows.sort(key=lambda v: v[1][BY[by]])
+        found.rows.sort(key=lambda v: (v[1][BY[by]], v[1]["hbm_peak_bytes"]))
+        some = more
     if not found.rows:
         raise TooLarge(f"none of {found.tried} layouts fits {job.machine.memory / 2**30:.0f} GiB a device", "more --nodes, --zero=3 or --recompute=full")
     return found
 
 
-def least_instructions(job, x):
-    """Matrix instructions of a layer: each multiplies 128 x 128 by 512 columns."""
-    attention, mlp, _ = parameters(job.model)
-    layers = job.model.layers + job.model.decoder
-    busy = (attention + mlp * (job.model.chosen / job.model.experts if job.model.experts else 1)) / layers
-    return 6 * busy * x.micro_batch * job.seq / (x.cp * x.tp) / (2 * 128 * 128 * 512) / job.machine.cores
+def _next(job, room, before, found, full, by, keep, quick, prices):
+    """Takes from room the layouts to be priced next, and counts those left out; before: not judged yet."""
+    some: list[Layout] = []
+    new: set[object] = set()  # programs
+    while room and (not some or (prices is not None and len(new) < _TOGETHER)):
+        if quick and room[0].zero == 3 and any(y.zero < 3 for y in (*before, *some)):
+            break  # whether it is needed depends on those
+        x = room.pop(0)
+        wanted = {p for p in pieces(job, x) if p not in prices.known} if prices is not None else set()
+        if any(_holds_less(x, other) for other in full):
+            found.pruned_memory += 1
+        elif wanted and ((quick and _gathers_for_nothing(job, x, found.rows)) or _is_late(job, x, found.rows, by, keep)):
+            found.pruned_time += 1
+        else:
+            some.append(x)
+            new |= wanted
+    return some
 
 
 def _is_late(job, x, rows, by, keep):
@@ -167,15 +184,15 @@ def _gathers_often(x):
     return x.zero == 3 and x.pp > 1
 
 
-def _gathers_for_nothing(x, rows):
-    """Does the same layout fit without ZeRO-3, or for one in a pipeline any other?"""
-    return x.zero == 3 and any((x.pp > 1 and not _gathers_often(y)) or (y.zero < 2 and dataclasses.replace(x, zero=y.zero) == y) for y, _ in rows)
+def _gathers_for_nothing(job, x, rows):
+    """Does the same layout fit without ZeRO-3, or for one in a pipeline any other? With a single micro-batch nothing is gathered more often."""
+    return x.zero == 3 and x.micros(job) > 1 and any((x.pp > 1 and not _gathers_often(y)) or (y.zero < 2 and dataclasses.replace(x, zero=y.zero) == y) for y, _ in rows)
 
 
 def _holds_less(x, other):
-    """Is `other`, which did not fit, the same but for a micro-batch no larger and as much computed again?"""
-    same = dataclasses.replace(x, micro_batch=other.micro_batch, recompute=other.recompute) == other
-    return same and other.micro_batch <= x.micro_batch and RECOMPUTE.index(other.recompute) >= RECOMPUTE.index(x.recompute)
+    """Is `other`, which did not fit, the same but for a micro-batch no larger, no more pieces of a stage, and as much computed again?"""
+    same = dataclasses.replace(x, micro_batch=other.micro_batch, recompute=other.recompute, schedule=other.schedule, chunks=other.chunks) == other
+    return same and other.micro_batch <= x.micro_batch and other.chunks <= x.chunks and RECOMPUTE.index(other.recompute) >= RECOMPUTE.index(x.recompute)
 
 
 def why(best, other):
