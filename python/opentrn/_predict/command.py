@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from opentrn._predict import advice, compose, config, errors, layout, machines, money, roof, search, size
+from opentrn._predict import advice, compose, config, errors, layout, machines, money, page, roof, search, size
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.price import Prices
 
@@ -67,7 +67,9 @@ def parser():
 
 
 def share(text):
-    """25% or 0.25"""
+    """25% or 0.25; None: not given"""
+    if text is None:
+        return None
     try:
         value = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
@@ -93,11 +95,10 @@ def job_of(o):
             raise Fault(f"--{name}={getattr(o, name)}: a whole number above 0 is needed")
     if o.tokens and o.days:
         raise Fault("a run has --tokens or --days; one tells the other", f"--days={o.days:g}")
-    if o.report == "":
-        raise Fault("--report: a file is needed", "--report=FILE.html")
-    if o.lora < 0:
-        raise Fault(f"--lora={o.lora}: a rank above 0 is needed", "--lora=16")
-    machine = machines.machine(o.instance, money.price_of(o.price, o.instance), o.lnc)
+    if not 0 <= o.lora <= m.width:
+        raise Fault(f"--lora={o.lora}: a rank above 0 is needed, at most the model's width, {m.width}", "--lora=16")
+    prices = money.prices_of(o.price, getattr(o, "instances", [o.instance]))
+    machine = machines.machine(o.instance, prices.get(o.instance), o.lnc)
     if not 1 <= o.nodes <= NODES_MOST:
         raise Fault(f"--nodes={o.nodes}: a whole number above 0 is needed, {NODES_MOST} at most")
     if o.nodes > 1 and getattr(machine, "network", 1) <= 0:
@@ -131,11 +132,7 @@ def layout_of(job, given):
         x["pp"] = max(have // (rest * x["dp"]), 1)
     if "dp" not in x:
         x["dp"] = max(have // (rest * x["pp"]), 1)
-    if x.get("schedule") == "interleaved" and "chunks" not in x:
-        x["chunks"] = 2
-    if x.get("chunks", 1) > 1:
-        x["schedule"] = "interleaved"
-    return layout.Layout(**x)
+    return layout.Layout(**layout.scheduled(x))
 
 
 def step(job, x, prices):
@@ -158,7 +155,8 @@ def told(r):
         f"{r['model']}, {r['parameters'] / 1e9:.3g}G weights, on {r['nodes']} x {r['instance']} ({r['devices']} devices)",
         f"layout         {shape} zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']} sp={'on' if at['sp'] else 'off'}"
         + (f" attention={at['attention']}" if "attention" in at else "")
-        + (f" schedule={at['schedule']}" if at["pp"] > 1 else ""),
+        + (f" schedule={at['schedule']}" if at["pp"] > 1 else "")
+        + (f" chunks={at['chunks']}" if at["chunks"] > 1 else ""),
         f"batch          {r['global_batch']} {'pictures' if pictures else 'sequences of ' + str(r['seq'])}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
         f"step           {r['step_s']:.4g} s, "
         + ("measured; predicted parts: " if r.get("measured") else f"expected error {errors.percent(r['expected_error'])}: ")
@@ -182,16 +180,16 @@ def told(r):
 
 def ranked(found):
     """The layouts as a table."""
-    best = found.rows[0][1]
+    best, wide = found.rows[0][1], max(len(x.text()) for x, _ in found.rows)
     lines = [
         f"{found.tried} layouts priced; left out: {found.pruned_memory} that cannot fit, {found.pruned_time} that cannot be among the first, {found.pruned_size} with too many instructions, "
         f"{found.unfit} that did not fit",
-        f"{'':3} {'layout':58} {'step s':>9} {'tokens/s':>11} {'$/1M':>8} {'GiB':>6}  beside the first",
+        f"{'':3} {'layout':{wide}} {'step s':>9} {'tokens/s':>11} {'$/1M':>8} {'GiB':>6}  beside the first",
     ]
     for i, (x, r) in enumerate(found.rows):
         usd = f"{r['usd_per_1m_tokens']:.4g}" if r["usd_per_1m_tokens"] else "-"
         lines.append(
-            f"{i + 1:3} {x.text():58} {r['step_s']:9.4g} {r['tokens_per_s']:11,.0f} {usd:>8} {r['hbm_peak_bytes'] / 2**30:6.1f}  "
+            f"{i + 1:3} {x.text():{wide}} {r['step_s']:9.4g} {r['tokens_per_s']:11,.0f} {usd:>8} {r['hbm_peak_bytes'] / 2**30:6.1f}  "
             + (search.why(best, r) if i else "")
         )
     return "\n".join(lines)
@@ -243,12 +241,13 @@ def _searched(job, given, prices, by, top):
     watch = sys.stderr.isatty()
     say = (lambda text: print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)) if watch else (lambda text: None)
     try:
-        found = search.search(job, given, prices, by, say, step=step)
+        found = search.search(job, given, prices, by, say, keep=max(top, 10), step=step)
     except TooLarge as fault:
         more = advice.grown(job, given, lambda job, x: step(job, x, prices))
         raise TooLarge(str(fault), f"{more[0]['change']} would fit" if more else fault.hint) from None
-    if watch:
-        print("\r\033[K", end="", file=sys.stderr)
+    finally:
+        if watch:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
     found.rows = found.rows[: max(top, 1)]
     return found
 
@@ -266,24 +265,43 @@ def told_run(r):
     )
 
 
-def run(words):
+def asked(words):
+    """(options, --max-comm as a share or None); what can be told before anything is priced is told here."""
     o = parser().parse_args(words)
-    limit = share(o.max_comm) if o.max_comm else None
-    job, x, result, table, prices = answer(o)
-    if o.report:
-        from opentrn._predict import page
+    if o.report is not None:
+        page.places(o.report)
+    return o, share(o.max_comm)
 
-        page.write(o.report, job, x, result, table, lambda job, x: step(job, x, prices))
+
+def run(words):
+    o, limit = asked(words)
+    if "," in o.instance:
+        raise Fault("one instance is needed; bakeoff compares several", f"opentrn bakeoff {o.config} --instance={o.instance}")
+    job, x, result, table, prices = answer(o)
+    judge(limit, [result])
+    _report(o, job, x, result, table, prices)
     if o.json:
         print(json.dumps(result, indent=1))
     else:
         print(told(result) + (f"\n{told_run(result)}" if "run" in result else "") + (f"\n\n{ranked(table)}" if table else ""))
-    return talkative(o, limit, [result])
+    return talkative(o, [result])
 
 
-def talkative(o, limit, results):
+def _report(o, job, x, result, table, prices):
+    if o.report is not None:
+        page.write(o.report, job, x, result, table, lambda job, x: step(job, x, prices))
+
+
+def judge(limit, results):
+    """Puts --max-comm into predictions, and whether collectives take more of the step."""
+    for r in results:
+        if limit is not None:
+            r["max_comm"], r["max_comm_exceeded"] = limit, r["comm_share"] > limit
+
+
+def talkative(o, results):
     """3 where collectives take more than --max-comm of a step, and says so."""
-    over = [r for r in results if limit is not None and r["comm_share"] > limit]
+    over = [r for r in results if r.get("max_comm_exceeded")]
     for r in over:
         print(f"opentrn: collectives take {100 * r['comm_share']:.1f} % of the step on {r['instance']}, more than --max-comm={o.max_comm}", file=sys.stderr)
     return 3 if over else 0
@@ -291,30 +309,34 @@ def talkative(o, limit, results):
 
 def cost(words):
     """`opentrn cost CONFIG.json`: dollars, of a million tokens and of a run."""
-    o = parser().parse_args(words)
-    limit = share(o.max_comm) if o.max_comm else None
+    o, limit = asked(words)
     if not o.tokens and not o.days:
         raise Fault("how long is the run?", "--tokens=1e12 or --days=14")
-    _, _, r, _, _ = answer(o)
+    job, x, r, table, prices = answer(o)
     if r["usd_per_hour"] is None:
         raise Fault(f"no price of {o.instance} is published", "--price=USD/h of one machine")
+    judge(limit, [r])
+    _report(o, job, x, r, table, prices)
     if o.json:
-        print(json.dumps({"instance": o.instance, "nodes": o.nodes, **{k: r[k] for k in ("usd_per_1m_tokens", "usd_per_hour", "price_basis", "expected_error")}, **r["run"]}, indent=1))
+        kept = [k for k in ("usd_per_1m_tokens", "usd_per_hour", "price_basis", "expected_error", "comm_share", "max_comm", "max_comm_exceeded") if k in r]
+        print(json.dumps({"instance": o.instance, "nodes": o.nodes, **{k: r[k] for k in kept}, **r["run"]}, indent=1))
     else:
         print(f"{r['usd_per_1m_tokens']:.4g} USD per 1M tokens while it trains, {r['run']['usd_per_1m_tokens']:.4g} with what is lost")
         print(f"{r['usd_per_hour']:.6g} USD/h: {o.nodes} x {o.instance} ({r['price_basis']})\n{told_run(r)}")
-    return talkative(o, limit, [r])
+    return talkative(o, [r])
 
 
 def bakeoff(words):
     """`opentrn bakeoff CONFIG.json --instance=A,B`: the same job on two machines or more."""
-    o = parser().parse_args(words)
-    names, limit = o.instance.split(","), share(o.max_comm) if o.max_comm else None
-    if len(names) < 2:
-        raise Fault("two instances or more are compared", "--instance=trn2.48xlarge,p5.48xlarge")
-    priced = [v.partition(":")[0] for v in o.price.split(",")] if o.price else []
-    if any(name not in names for name in priced):
+    o, limit = asked(words)
+    names = o.instance.split(",")
+    if len(names) < 2 or len({*names}) < len(names):
+        raise Fault("two instances or more are compared, each once", "--instance=trn2.48xlarge,p5.48xlarge")
+    if o.price and ":" not in o.price:
         raise Fault(f"--price={o.price}: whose price is it?", f"--price={names[0]}:USD/h,{names[1]}:USD/h")
+    money.prices_of(o.price, names)
+    for name in names:
+        machines.machine(name)
     rows = []
     for name in names:
         try:
@@ -325,11 +347,14 @@ def bakeoff(words):
     ran = [r for r in rows if "why" not in r]
     for r in ran:
         r["break_even_usd_per_hour"] = money.break_even(ran[0], r)
+    judge(limit, ran)
+    if o.report is not None:
+        page.write_bakeoff(o.report, rows, list(VARIANTS))
     if o.json:
         print(json.dumps(rows, indent=1))
     else:
         _compared(rows, ran)
-    return talkative(o, limit, ran)
+    return talkative(o, ran)
 
 
 def _compared(rows, ran):
@@ -339,7 +364,7 @@ def _compared(rows, ran):
             print(f"{r['instance']:18} does not fit: {r['why']}")
             continue
         at, usd = r["layout"], r["usd_per_1m_tokens"]
-        shape = f"tp={at['tp']} pp={at['pp']} dp={at['dp']} zero={at['zero']} mb={at['micro_batch']} {at['recompute']}"
+        shape = f"tp={at['tp']} pp={at['pp']} dp={at['dp']} zero={at['zero']} mb={at['micro_batch']} {at['recompute']}" + (f" x{at['chunks']}" if at["chunks"] > 1 else "")
         even = f"{r['break_even_usd_per_hour']:.4g}" if r["break_even_usd_per_hour"] else "-"
         error = "measured" if r.get("measured") else errors.percent(r["expected_error"])
         print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {error:>9}" + ("" if r["fits"] else "  does not fit"))

@@ -5,6 +5,7 @@ Keys that a file leaves out have the values transformers gives them.
 """
 
 import json
+import os
 
 from opentrn._predict.fault import Fault
 from opentrn._predict.spec import Model
@@ -137,11 +138,12 @@ MOST = 2**24  # of anything in a configuration
 
 def read(path):
     """The model of a config.json."""
+    path = os.path.join(path, "config.json") if os.path.isdir(path) else path  # a model's folder
     try:
         with open(path, encoding="utf-8") as file:
             c = json.load(file)
     except OSError as error:
-        raise Fault(f"{path}: {error.strerror}") from None
+        raise Fault(f"{path}: {error.strerror}", "the config.json of a Hugging Face model, or its folder") from None
     except ValueError as error:
         raise Fault(f"{path}: not JSON: {error}", "a Hugging Face config.json is needed") from None
     return model(c, path)
@@ -166,6 +168,8 @@ def model(c, path="configuration"):
             raise Fault(f"{path}: {name} is {value}, more than {MOST}", "is the unit right? a configuration counts single elements")
     if not 0 < found.rotary <= 1:
         raise Fault(f"{path}: {found.rotary} of a head's features cannot be turned by rotary positions")
+    if found.width % found.heads and found.task != "span" and not c.get("head_dim"):
+        raise Fault(f"{path}: a width of {found.width} cannot be shared by {found.heads} heads", "head_dim tells how wide a head is where it is not width / heads")
     if found.heads % found.kv:
         raise Fault(f"{path}: {found.heads} heads cannot share {found.kv} heads of keys and values")
     return found

@@ -67,7 +67,9 @@ def machine(name, price=None, lnc=0):
     if name not in known:
         every = [*known, *others]
         chips = {v[1].lower(): v[0] for table in (others, known) for v in reversed(table.values())}
-        near = [chips[str(name).lower()]] if str(name).lower() in chips else difflib.get_close_matches(str(name).lower(), every, 1)
+        word = str(name).lower()
+        begun = [v for v in every if word and v.startswith(word)]
+        near = [chips[word]] if word in chips else begun or difflib.get_close_matches(word, every, 1)
         raise Fault(f"there is no instance {name!r}", f"{'did you mean ' + near[0] + '? ' if near else ''}known are {', '.join(every)}")
     found = _machine(known[name], folder, lnc)
     return dataclasses.replace(found, usd_per_hour=price, basis="your price") if price else found

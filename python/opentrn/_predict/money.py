@@ -74,19 +74,21 @@ def saved(result, run, days):
     return (again - once) * (result["usd_per_hour"] or 0.0) / 3600
 
 
-def price_of(text, instance):
-    """--price of this instance: USD/h, or NAME:USD/h,… for several; None: none is given."""
-    if text is None:
-        return None
-    pairs = [v.rpartition(":") for v in str(text).split(",")]
-    for name, _, number in pairs:
+def prices_of(text, instances):
+    """--price as dollars by instance: USD/h of the only one, or NAME:USD/h,… of some of them."""
+    found: dict[str, float] = {}
+    for name, _, number in (v.rpartition(":") for v in str(text).split(",")) if text is not None else ():
         try:
             value = float(number)
         except ValueError:
             value = 0.0
-        if not 0 < value < 1e9 or (len(pairs) > 1 and not name):
+        if not 0 < value < 1e9:
             raise Fault(f"--price={text}: dollars an hour above 0 are needed", "--price=21.5, or --price=NAME:21.5,… for several")
-    return next((float(number) for name, _, number in pairs if name in ("", instance)), None)
+        name = name or (instances[0] if len(instances) == 1 else "")
+        if name not in instances or name in found:
+            raise Fault(f"--price={text}: whose price is it?", "--price=" + ",".join(f"{v}:USD/h" for v in instances))
+        found[name] = value
+    return found
 
 
 UNITS = ("tok/s", "samples/s", "ms", "s")

@@ -10,6 +10,7 @@ import html
 import io
 import json
 import math
+import os
 import pathlib
 import re
 
@@ -33,7 +34,8 @@ svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px syst
 .bar i{font-style:normal;font-size:.85em;line-height:2.6em;color:var(--ground);overflow:hidden;white-space:nowrap;text-indent:.4em;min-width:1px}
 .key{display:inline-block;width:.8em;height:.8em;margin-right:.5em;border-radius:2px;print-color-adjust:exact;-webkit-print-color-adjust:exact}td.w{white-space:nowrap}
 .scroll{overflow-x:auto}.bad{color:var(--c3)}@media(max-width:640px){.scroll svg{min-width:640px}}
-@page{margin:14mm}@media print{:root{color-scheme:light}body{margin:0;padding:0;max-width:none;font-size:12px}.card,svg,tr{break-inside:avoid}h2{break-after:avoid}.scroll{overflow:visible}}
+@page{margin:14mm}@media print{:root{color-scheme:light}body{margin:0;padding:0;max-width:none;font-size:12px}.card,svg,tr{break-inside:avoid}h2{break-after:avoid}.scroll{overflow:visible}td.w{white-space:normal}}
+td.why{min-width:11em}
 """
 
 
@@ -133,8 +135,7 @@ def _memory(result):
 
 def _collectives(result):
     """What devices tell each other, by what for; some of that in micro-batches is beside the work."""
-    names = {"reduction": "gradients reduced", "gathering": "weights gathered", "passing_on": "activations passed on"}
-    apart = {text: result["seconds"][k] for k, text in names.items() if result["seconds"].get(k)}
+    apart = {k: result["seconds"][k] for k in ("reduction", "gathering", "passing_on") if result["seconds"].get(k)}
     inside = result["comm_share"] * result["step_s"] - sum(apart.values())
     parts = {"in micro-batches": inside, **apart} if inside > 1e-3 * result["step_s"] else apart
     if not parts:
@@ -154,13 +155,14 @@ def _roof(result, job):
     y = lambda v: 20 + 180 * (math.log10(peak) + 0.15 - math.log10(v)) / 3.2
     ridge, here = peak / band, at["flops"] / at["hbm_bytes"]
     low = peak / 10**3
+    slope = math.sqrt(max(low / band, 1) * ridge)  # half way up
     named = lambda i: f"{10**i:,} FLOP for each byte of HBM" if i == 0 else f"{10**i:,}"
     ticks = "".join(f'<text class="soft" x="{x(10**i):.0f}" y="228" text-anchor="{("start", "middle", "end")[(i > 0) + (i > 3)]}">{named(i)}</text>' for i in range(5))
     return (
         f'<svg viewBox="0 0 900 235" role="img"><polyline points="{x(max(low / band, 1)):.0f},{y(max(low / band, 1) * band):.0f} {x(ridge):.0f},{y(peak):.0f} 890,{y(peak):.0f}" '
         f'fill="none" stroke="var(--c1)" stroke-width="2"/><circle cx="{x(min(max(here, 1), 10**4)):.0f}" cy="{y(at["flops_per_s"]):.0f}" r="6" fill="var(--c0)"/>'
         f'<text x="{x(min(max(here, 1), 10**4)) + 10:.0f}" y="{y(at["flops_per_s"]) + 4:.0f}">{at["flops_per_s"] / 1e12:.1f} TFLOP/s at {here:.0f} FLOP/B</text>'
-        f'<text x="700" y="{y(peak) - 6:.0f}">{peak / 1e12:.0f} TFLOP/s {kind}</text><text class="soft" x="120" y="{y(120 * band) - 10:.0f}">{band / 1e9:,.0f} GB/s of HBM</text>'
+        f'<text x="700" y="{y(peak) - 6:.0f}">{peak / 1e12:.0f} TFLOP/s {kind}</text><text class="soft" x="{x(slope) - 10:.0f}" y="{y(slope * band) - 6:.0f}" text-anchor="end">{band / 1e9:,.0f} GB/s of HBM</text>'
         f'<line x1="60" x2="890" y1="212" y2="212" stroke="var(--line)"/>{ticks}</svg>'
     )
 
@@ -205,12 +207,12 @@ def _layouts(table):
     best, rows = table.rows[0][1], []
     for i, (x, r) in enumerate(table.rows):
         rows.append(
-            f"<tr><td class=n>{i + 1}<td class=w>{_text(x.text())}<td class=n>{_number(r['step_s'])}<td class=n>{_number(r['tokens_per_s'])}"
-            f"<td class=n>{_number(r['usd_per_1m_tokens'])}<td class=n>{r['hbm_peak_bytes'] / 2**30:.1f}<td>{_text(search.why(best, r)) if i else ''}</tr>"
+            f"<tr><td class=n>{i + 1}<td>{_text(x.text())}<td class=n>{_number(r['step_s'])}<td class=n>{_number(r['tokens_per_s'])}"
+            f"<td class=n>{_number(r['usd_per_1m_tokens'])}<td class=n>{r['hbm_peak_bytes'] / 2**30:.1f}<td class=why>{_text(search.why(best, r)) if i else ''}</tr>"
         )
     return (
         f"<h2>Layouts</h2><p class=sub>{table.tried} priced; left out: {table.pruned_memory} that cannot fit, {table.pruned_time} that cannot be among the first, "
-        f"{table.unfit} that did not fit</p><div class=scroll><table><tr><th><th>layout<th class=n>step s<th class=n>tokens/s<th class=n>$/1M tokens<th class=n>GiB a device"
+        f"{table.pruned_size} with too many instructions, {table.unfit} that did not fit</p><div class=scroll><table><tr><th><th>layout<th class=n>step s<th class=n>tokens/s<th class=n>$/1M tokens<th class=n>GiB a device"
         f"<th>beside the first</tr>{''.join(rows)}</table></div>"
     )
 
@@ -238,6 +240,9 @@ def _costs(r):
     if r.get("run"):
         run = r["run"]
         rows.append(("the run", run["usd"], f"{run['tokens'] / 1e9:.4g}G tokens in {run['days']:.3g} days, goodput {100 * run['goodput']:.1f} %"))
+        rows.append(("more without a cache", run["usd_saved_by_cache"], f"programs compiled again at each start, {r['compile_s']:.0f} s on this host"))
+        if "epochs" in run:
+            rows.append(("an epoch", run["usd_per_epoch"], f"{run['hours_per_epoch']:.4g} h; the run has {run['epochs']:.3g}"))
     return "<table>" + "".join(f"<tr><td>{a}<td class=n>{_number(b)} USD<td class=soft>{_text(c)}</tr>" for a, b, c in rows) + "</table>"
 
 
@@ -250,7 +255,7 @@ def text(job, x, r, table, points):
     g = 2.0**30
     title = f"{r['model']}, {r['parameters'] / 1e9:.3g}G weights, on {r['nodes']} × {r['instance']}"
     shape = " ".join(f"{k}={at[k]}" for k in ("tp", "pp", "dp", "cp", "ep", "zero"))
-    warn = "" if r["fits"] else f"<p class=bad>Fits: {_text(advice.told(r))}.</p>"
+    warn = ("" if r["fits"] else f"<p class=bad>Fits: {_text(advice.told(r))}.</p>") + _talkative(r)
     engines = r.get("engines")
     body = [
         f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}; {r['global_batch']:,} {_text(_what(r))}, "
@@ -269,6 +274,66 @@ def text(job, x, r, table, points):
         + ("none, the step is measured." if r.get("measured") else f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to." if r["expected_error"] is not None else "not known, no published step on this accelerator was compared.")
         + "</p>",
     ]
+    return _page(title, body)
+
+
+def _talkative(r):
+    over = r.get("max_comm_exceeded")
+    taken = f"Collectives take {100 * r['comm_share']:.1f} % of the step on {_text(r['instance'])}"
+    return f"<p class=bad>{taken}, more than the {100 * r['max_comm']:.4g} % allowed (--max-comm).</p>" if over else ""
+
+
+def _beside(rows, value, unit):
+    """A row for each machine, as long as its value is beside the largest; None: not known."""
+    most, out = max((value(r) or 0.0 for r in rows), default=0.0) or 1.0, []
+    for i, r in enumerate(rows):
+        y, v = 24 * i, value(r)
+        out.append(
+            f'<text x="0" y="{y + 16}">{_text(r["instance"])}</text><rect x="190" y="{y + 4}" width="{560 * (v or 0) / most:.1f}" height="14" fill="var(--c{i % 9})"/>'
+            f'<text x="{200 + 560 * (v or 0) / most:.0f}" y="{y + 16}">{_number(v) + " " + unit if v else "not known"}</text>'
+        )
+    return f'<svg viewBox="0 0 900 {24 * len(rows) + 4}" role="img">{"".join(out)}</svg>'
+
+
+def bakeoff(rows, variants):
+    """Several machines beside each other: which is cheapest, by how much, and what would change that."""
+    ran = [r for r in rows if "why" not in r]
+    titles = ("machine", "layout", "step s", "tokens/s", "$/1M tokens", "$/h of one", "break-even $/h", "error")
+    head = "".join(f"<th{' class=n' if i > 1 else ''}>{t}" for i, t in enumerate(titles))
+    table = []
+    for r in rows:
+        if "why" in r:
+            table.append(f"<tr><td class=w>{r['nodes']} × {_text(r['instance'])}<td colspan=7 class=bad>does not fit: {_text(r['why'])}</tr>")
+            continue
+        at, each = r["layout"], r["usd_per_hour"] and r["usd_per_hour"] / r["nodes"]
+        shape = " ".join(f"{k}={at[k]}" for k in ("tp", "pp", "dp", "cp", "ep") if at[k] > 1 or k in ("tp", "pp", "dp"))
+        shape += f" zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']}" + (f" chunks={at['chunks']}" if at["chunks"] > 1 else "")
+        numbers = (r["step_s"], r["tokens_per_s"], r["usd_per_1m_tokens"], each, r["break_even_usd_per_hour"])
+        error = "measured" if r.get("measured") else errors.percent(r["expected_error"])
+        table.append(f"<tr><td class=w>{r['nodes']} × {_text(r['instance'])}<td>{shape}{'' if r['fits'] else ' <span class=bad>does not fit</span>'}"
+                     + "".join(f"<td class=n>{_number(v)}" for v in numbers) + f"<td class=n>{error}</tr>")  # fmt: skip
+    told = lambda v: f"{v:+.1%}" if isinstance(v, float) else _text(v)
+    varied = "".join(f"<tr><td class=w>{_text(r['instance'])}" + "".join(f"<td class=n>{told(v)}" for v in r["sensitivity"].values()) + "</tr>" for r in ran)
+    title = f"{ran[0]['model']}, {ran[0]['parameters'] / 1e9:.3g}G weights, on {len(rows)} machines" if ran else "No machine holds it"
+    body = [f"<h1>{_text(title)}</h1>"]
+    if ran:
+        body.append(f"<p class=sub>{ran[0]['global_batch']:,} {_text(_what(ran[0]))}, {ran[0]['precision']}, {ran[0]['optimizer']}</p>")
+        body.append("".join(map(_talkative, ran)))
+        unit = _unit(ran[0])
+        body.append(f"<h2>Dollars per 1M {unit}</h2>{_beside(ran, lambda r: r['usd_per_1m_tokens'], 'USD')}")
+        body.append(f"<h2>{unit.capitalize()} a second</h2>{_beside(ran, lambda r: r['tokens_per_s'], unit + '/s')}")
+    body.append(f"<h2>Beside each other</h2><div class=scroll><table><tr>{head}</tr>{''.join(table)}</table></div>")
+    if ran:
+        bases = "; ".join(f"{_text(r['instance'])}: {_text(r['price_basis'])}" for r in ran)
+        body.append(f"<p class=soft>Break-even: the price of one machine at which its tokens cost what they do on {_text(ran[0]['instance'])}. Prices: {bases}.</p>")
+        head = "".join(f"<th class=n>{_text(v)}" for v in variants)
+        body.append(f"<h2>With another batch or precision</h2><p class=sub>{unit} a second, beside those above</p>")
+        body.append(f"<div class=scroll><table><tr><th>{head}</tr>{varied}</table></div>")
+        body += [f"<h2>A step on {_text(r['instance'])}</h2>{_bar(r['seconds'], 's')}" for r in ran]
+    return _page(title, body)
+
+
+def _page(title, body):
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_text(title)}</title>'
         f"<style>{_STYLE}</style><body>{_PICTURE.sub(_SCROLLED, ''.join(body))}</body></html>\n"
@@ -276,34 +341,57 @@ def text(job, x, r, table, points):
 
 
 def _flat(r):
-    return {k: v for k, v in r.items() if isinstance(v, (int, float, str, bool)) or v is None} | r["layout"] | {f"{k}_s": v for k, v in r["seconds"].items()}
+    return {k: v for k, v in r.items() if isinstance(v, (int, float, str, bool)) or v is None} | r.get("layout", {}) | {f"{k}_s": v for k, v in r.get("seconds", {}).items()}
+
+
+def places(path):
+    """FILE.html, FILE.json and FILE.csv; a Fault where they cannot be written, before anything is priced."""
+    path = pathlib.Path(path)
+    if not path.name:
+        raise Fault(f"--report={path}: a file is needed", "--report=FILE.html")
+    files = (path, *(path.with_suffix(end) for end in (".json", ".csv")))
+    if len({*files}) < len(files):
+        raise Fault(f"--report={path}: the page's own data would take its place", f"--report={path.with_suffix('.html')}")
+    for name in files:
+        if name.exists() and not name.is_file():
+            raise Fault(f"{name} is {'a folder' if name.is_dir() else 'no plain file'}", "--report=FILE.html")
+    if not path.parent.is_dir():
+        raise Fault(f"{path}: there is no folder {path.parent}", f"mkdir -p {path.parent}, or --report=FILE.html in another")
+    if not os.access(path.parent, os.W_OK):
+        raise Fault(f"{path}: {path.parent} cannot be written", "--report=FILE.html in a folder that can be written")
+    return files
 
 
 def write(path, job, x, result, table, step):
-    """FILE.html, FILE.json and FILE.csv: all of them, or none."""
+    """The page of a prediction, and its data."""
     points = scaling(job, x, step)
-    rows = [_flat(result)] + [_flat({**result, **r}) for _, r in (table.rows[1:] if table else ())]
+    told = {**result, "scaling": [{"nodes": n, **{k: r[k] for k in ("step_s", "tokens_per_s", "comm_share")}} for n, r in points]}
+    _put(path, text(job, x, result, table, points), told, [_flat(result)] + [_flat({**result, **r}) for _, r in (table.rows[1:] if table else ())])
+
+
+def write_bakeoff(path, rows, variants):
+    """The page of a comparison, and its data."""
+    _put(path, bakeoff(rows, variants), rows, [_flat(r) for r in rows])
+
+
+def _put(path, page, told, rows):
+    """FILE.html, FILE.json and FILE.csv: all of them, or none."""
     sheet = io.StringIO()
     out = csv.DictWriter(sheet, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
     out.writeheader()
     out.writerows(rows)
-    told = {**result, "scaling": [{"nodes": n, **{k: r[k] for k in ("step_s", "tokens_per_s", "comm_share")}} for n, r in points]}
-    path = pathlib.Path(path)
-    files = {path: text(job, x, result, table, points), path.with_suffix(".json"): json.dumps(told, indent=1) + "\n", path.with_suffix(".csv"): sheet.getvalue()}
-    folder = next((name for name in files if name.is_dir()), None)
-    if folder:
-        raise Fault(f"{folder} is a folder", "--report=FILE.html")
+    files = dict(zip(places(path), (page, json.dumps(told, indent=1) + "\n", sheet.getvalue())))
     made: list[pathlib.Path] = []
     try:
         for name, content in files.items():
             part = name.with_name(name.name + ".part")
             made.append(part)
             part.write_text(content, encoding="utf-8")
+        for part, name in zip(made, files):
+            part.rename(name)
     except BaseException as error:
         for part in made:
             part.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
-        raise Fault(f"{error.filename}: {error.strerror}", "--report=FILE.html in a folder that can be written") from None
-    for part, name in zip(made, files):
-        part.rename(name)
+        raise Fault(f"{path}: {error.strerror}", "--report=FILE.html in a folder that can be written, on a disk with room") from None

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search over layouts: what it leaves out is never the best, what costs nothing to price is priced, schedules hold what they are said to."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ROOT
+from test_sane import FAMILIES
+
+sys.path.insert(0, str(ROOT / "python"))
+from opentrn._predict import command, compose, config, layout, machines, page, price, search
+from opentrn._predict.fault import Fault, TooLarge
+
+SMALL = dict(FAMILIES["llama"], hidden_size=256, intermediate_size=512, num_attention_heads=8, num_key_value_heads=4, num_hidden_layers=4, vocab_size=1024)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("OTRN_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
+def every(job, given, by, prices):
+    """All layouts that fit, priced without leaving any out."""
+    rows = []
+    for x in search.candidates(job, given):
+        try:
+            r = command.step(job, x, prices)
+        except TooLarge:
+            continue
+        if r["fits"]:
+            rows.append((r[search.BY[by]], x))
+    return sorted(rows, key=lambda v: v[0])
+
+
+@pytest.mark.parametrize("by", ["usd", "time", "memory"])
+@pytest.mark.parametrize(
+    "family, instance, nodes",
+    [("llama", "p5.48xlarge", 1), ("mixtral", "p5.48xlarge", 4), ("gpt2", "p4d.24xlarge", 16), ("gpt-neox", "p4de.24xlarge", 2), ("bert", "p5.48xlarge", 2)],
+)
+def test_best_is_not_left_out(family, instance, nodes, by):
+    m = dataclasses.replace(config.model(FAMILIES[family]), layers=48, width=6144, heads=48, kv=48, head=128, hidden=24576)  # too large for one
+    job = layout.Job(m, machines.machine(instance), nodes, 512, 64 * nodes)
+    found, best = search.search(job, {}, None, by, step=command.step), every(job, {}, by, None)
+    assert found.rows[0][1][search.BY[by]] == pytest.approx(best[0][0], rel=1e-9)
+    assert found.tried + found.pruned_memory + found.pruned_time + found.pruned_size == len(list(search.candidates(job, {})))
+
+
+def test_best_of_programs_is_not_left_out():
+    """The same of programs that are compiled; and none that costs nothing is left out."""
+    job = layout.Job(config.model(SMALL), machines.machine("trn1.32xlarge"), 1, 128, 64)
+    given, prices = {"micro_batch": 1, "recompute": "none", "tp": 4}, price.Prices(machines.machine("trn1.32xlarge"))
+    found = search.search(job, given, prices, "time", keep=1)
+    made, tried = prices.made, {x for x, _ in found.rows}
+    free = [x for x in search.candidates(job, given) if x.zero < 2 and all(p in prices.known for p in compose.pieces(job, x))]
+    assert made and free and {*free} <= tried
+    assert found.rows[0][1]["step_s"] == pytest.approx(every(job, given, "time", prices)[0][0], rel=1e-9)
+
+
+@pytest.mark.parametrize("pp, micros, chunks", [(4, 16, 1), (4, 16, 2), (8, 8, 4), (8, 2, 1), (2, 64, 2)])
+def test_what_a_stage_holds(pp, micros, chunks):
+    """Counted in the order of its work: forward passes without their backward pass."""
+    job = layout.Job(config.model(SMALL), machines.machine("p5.48xlarge"), 1, 128, micros)
+    for schedule in ("gpipe",) if chunks == 1 and pp == 4 else ("1f1b" if chunks == 1 else "interleaved",):
+        x = layout.Layout(pp=pp, schedule=schedule, chunks=chunks)
+        for stage in range(pp):
+            held = most = 0
+            for what, _, _ in compose._turns(stage, pp, micros, schedule, chunks):
+                held += 1 if what == "f" else -1
+                most = max(most, held)
+            assert x.in_flight(job, stage) == most / chunks and held == 0
+
+
+def test_schedules():
+    m = config.model(SMALL)
+    assert search.schedules(m, 2, {}) == [{}, {"chunks": 2, "schedule": "interleaved"}] and search.schedules(m, 4, {}) == search.schedules(m, 1, {}) == [{}]
+    assert search.schedules(m, 2, {"schedule": "gpipe"}) == [{"schedule": "gpipe"}]
+    assert search.schedules(m, 2, {"schedule": "interleaved"}) == [{"schedule": "interleaved", "chunks": 2}]
+
+
+WRONG = [
+    (["--max-comm="], "--max-comm=: a share is needed"),
+    (["--price=trn2.48xlarge:3"], "whose price is it?"),
+    (["--report="], "a file is needed"),
+    (["--report=."], "a file is needed"),
+    (["--report=page.json"], "the page's own data would take its place"),
+    (["--report=no/such/page.html"], "there is no folder no/such"),
+    (["--report=pipe"], "pipe is no plain file"),
+    (["--lora=1000000000"], "at most the model's width"),
+    (["--seq=2000000000"], "a layer alone is"),
+    (["--instance=trn1.32xlarge,p5.48xlarge"], "bakeoff compares several"),
+]
+
+
+@pytest.mark.parametrize("words, text", WRONG, ids=lambda v: " ".join(v) if isinstance(v, list) else "")
+def test_wrong_words(words, text, tmp_path, monkeypatch, capsys):
+    """Refused before anything is priced, in two lines at most, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    os.mkfifo("pipe")
+    monkeypatch.setattr(price.Prices, "_prof", lambda *_: pytest.fail("a program was priced"))
+    assert command.main(["config.json", "--instance=trn1.32xlarge", "--tp=2", "--pp=1", *words]) == 2
+    told = capsys.readouterr()
+    assert text in told.err and len(told.err.splitlines()) <= 2 and not told.out
+    assert sorted(os.listdir()) == ["config.json", "pipe"]
+
+
+TWO = "p5.48xlarge,p4d.24xlarge"
+
+
+@pytest.mark.parametrize(
+    "instances, words, text",
+    [
+        ("p5.48xlarge,p5.48xlarge", [], "each once"),
+        ("p5.48xlarge,p4d", [], "did you mean p4d"),
+        (TWO, ["--price=3"], "whose price"),
+        (TWO, ["--price=p5.48xlarge:3,p5.48xlarge:4"], "whose price"),
+    ],
+)
+def test_wrong_bakeoff(instances, words, text, tmp_path, capsys):
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    assert command.main([str(tmp_path / "config.json"), f"--instance={instances}", "--tp=2", "--pp=1", *words], "bakeoff") == 2
+    assert text in capsys.readouterr().err
+
+
+def test_heads_share_a_width():
+    with pytest.raises(Fault, match="a width of 250 cannot be shared by 8 heads"):
+        config.model(dict(SMALL, hidden_size=250))
+    assert config.model(dict(SMALL, hidden_size=250, head_dim=32)).head == 32
+
+
+def test_folder_of_a_model(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    assert config.read(str(tmp_path)) == config.read(str(tmp_path / "config.json"))
+
+
+ON_GPUS = ["--instance=p5.48xlarge", "--nodes=2", "--tp=8", "--pp=1", "--seq=256", "--global-batch=64"]
+
+
+@pytest.mark.parametrize("name", ["predict", "cost"])
+def test_talk_is_flagged(name, tmp_path, capsys):
+    """--max-comm in text, data and page, with a status of its own."""
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    words = [str(tmp_path / "config.json"), *ON_GPUS, "--json", "--days=1", f"--report={tmp_path / 'page.html'}"]
+    for most, over in (("0.1%", True), ("100%", False)):
+        assert command.main([*words, f"--max-comm={most}"], name) == (3 if over else 0)
+        told = capsys.readouterr()
+        for r in (json.loads(told.out), json.loads((tmp_path / "page.json").read_text())):
+            assert r["max_comm_exceeded"] is over and r["max_comm"] == pytest.approx(0.001 if over else 1)
+        assert ("more than --max-comm=0.1%" in told.err) is over and ("(--max-comm)" in (tmp_path / "page.html").read_text()) is over
+
+
+def test_bakeoff_by_hand(tmp_path, capsys):
+    """Three machines, prices of our own for two: dollars, break-even and sensitivity from their parts."""
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    words = [str(tmp_path / "config.json"), "--instance=p5.48xlarge,p4d.24xlarge,mi300x-8", *ON_GPUS[1:], f"--report={tmp_path / 'page.html'}"]
+    assert command.main([*words, "--price=p5.48xlarge:30,mi300x-8:12.5", "--json"], "bakeoff") == 0
+    rows = json.loads(capsys.readouterr().out)
+    for r, usd in zip(rows, (30.0, machines.machine("p4d.24xlarge").usd_per_hour, 12.5)):
+        tokens = 64 * 256
+        assert r["usd_per_1m_tokens"] == pytest.approx(2 * usd / 3600 * r["step_s"] / tokens * 1e6)
+        even = r["break_even_usd_per_hour"]  # at which a million tokens cost what they do on the first
+        assert 2 * even / 3600 * r["step_s"] / tokens * 1e6 == pytest.approx(rows[0]["usd_per_1m_tokens"])
+    assert rows[0]["break_even_usd_per_hour"] == pytest.approx(30) and [r["price_basis"] for r in rows][::2] == ["your price"] * 2
+    twice = command.main([*words[:1], "--instance=p5.48xlarge", *ON_GPUS[1:-1], "--global-batch=128", "--json"])
+    r = json.loads(capsys.readouterr().out)
+    assert twice == 0 and rows[0]["sensitivity"]["twice the batch"] == pytest.approx(r["tokens_per_s"] / rows[0]["tokens_per_s"] - 1)
+    text = (tmp_path / "page.html").read_text()
+    assert all(name in text for name in ("p5.48xlarge", "p4d.24xlarge", "mi300x-8", "Break-even", "zero=0", "twice the batch"))
+    assert json.loads((tmp_path / "page.json").read_text())[1]["instance"] == "p4d.24xlarge" and len((tmp_path / "page.csv").read_text().splitlines()) == 4
+
+
+def _opentrn(words, **more):
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more.pop("env", {})}
+    return subprocess.Popen([sys.executable, "-m", "opentrn", *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+
+def _children(group):
+    """Processes of a group that still run."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+def test_ctrl_c_ends_all_of_it(tmp_path):
+    """While programs are priced: a line, status 130, nobody left over, nothing half written; what was priced is kept."""
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    (tmp_path / "work").mkdir()
+    room = tmp_path / "tmp"
+    room.mkdir()
+    words = ["predict", str(tmp_path / "config.json"), "--instance=trn1.32xlarge", "--search", "--seq=512", "--global-batch=64", f"--report={tmp_path / 'work' / 'page.html'}"]
+    ran = _opentrn(words, env={"OTRN_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(room)}, start_new_session=True)
+    kept = tmp_path / "cache" / "predict"
+    end = time.monotonic() + 240
+    while not (kept.is_dir() and len(list(kept.glob("*.json"))) > 1) and ran.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+    os.killpg(ran.pid, signal.SIGINT)
+    out, err = ran.communicate(timeout=120)
+    assert (ran.returncode, out) == (130, "") and err.splitlines()[-1] == "opentrn: interrupted; programs priced so far are in the cache", err
+    assert not _children(ran.pid) and not list(room.iterdir()) and not list((tmp_path / "work").iterdir())
+    assert all(json.loads(path.read_text()) for path in kept.iterdir())
+
+
+def test_without_room_or_home(tmp_path):
+    """A disk without room for the page, no home, and a cache that cannot be written: told in a line, or done without."""
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    words = ["predict", str(tmp_path / "config.json"), *ON_GPUS]
+    small = lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (4096, 4096))
+    ran = _opentrn([*words, f"--report={tmp_path / 'page.html'}"], preexec_fn=small)
+    out, err = ran.communicate(timeout=120)
+    assert ran.returncode == 2 and "page.html: File too large" in err and "disk with room" in err and not out
+    assert os.listdir(tmp_path) == ["config.json"]
+    on_chip = ["predict", str(tmp_path / "config.json"), "--instance=trn1.2xlarge", "--tp=2", "--pp=1", "--seq=128", "--global-batch=1"]
+    for env in ({"HOME": "/no/such/home", "OTRN_CACHE_DIR": "", "XDG_CACHE_HOME": ""}, {"OTRN_CACHE_DIR": "/proc/no"}):
+        ran = _opentrn(on_chip, env=env)
+        out, err = ran.communicate(timeout=240)
+        assert ran.returncode == 0 and "fits           yes" in out, err
+
+
+def test_page_is_whole_or_absent(tmp_path, monkeypatch):
+    """The third file cannot be written: the two before it are not there either."""
+    real = pathlib.Path.write_text
+
+    def full(self, text, **words):
+        if self.name == "page.csv.part":
+            raise OSError(28, "No space left on device", str(self))
+        return real(self, text, **words)
+
+    monkeypatch.setattr(pathlib.Path, "write_text", full)
+    with pytest.raises(Fault, match="No space left"):
+        page._put(tmp_path / "page.html", "page", {}, [{"a": 1}])
+    assert not list(tmp_path.iterdir())
