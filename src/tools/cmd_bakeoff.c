@@ -125,6 +125,14 @@ static void row_text(const Row *r) {
         printf("  not known\n");
 }
 
+static void prices_text(const Row *rows, uint32_t n) {
+    const char *before = "prices: ";
+    for (uint32_t i = 0; i < n; i++)
+        if (!rows[i].refused && rows[i].o.usd_per_hour > 0)
+            printf("%s%s %s", before, rows[i].instance, rows[i].p.cost.basis), before = "; ";
+    printf(*before == ';' ? "\n" : "");
+}
+
 static void more_text(const Row *rows, uint32_t n, const char *type) {
     for (uint32_t i = 0; i < n && !strcmp(type, "fp32"); i++) {
         for (int k = 0; k < VARIANTS && !rows[i].refused; k++)
@@ -146,6 +154,8 @@ static void row_json(const Row *r, const char *type, bool last) {
     predict_key("samples_per_s", o->samples / o->step_s, known && o->samples > 0);
     predict_key("usd_per_hour", o->usd_per_hour, known && o->usd_per_hour > 0);
     predict_key("usd_per_1m_tokens", usd_per_million(o), known && o->usd_per_hour > 0 && o->tokens > 0);
+    if (known && o->usd_per_hour > 0)
+        printf("  \"price_basis\": \""), json_text(r->p.cost.basis), printf("\",\n");
     predict_key("break_even_usd_per_hour", r->even_usd, r->even_usd > 0);
     predict_key("mfu", o->mfu, known);
     predict_key("comm_share", o->comm, known);
@@ -199,6 +209,7 @@ int cmd_bakeoff(Tool *t) {
         return status;
     }
     printf("break-even: USD/h of its devices at which a step costs what it does on %s\n", names[base]);
+    prices_text(rows, n);
     more_text(rows, n, type);
     return status;
 }

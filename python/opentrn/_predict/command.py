@@ -370,7 +370,8 @@ def _compared(rows, ran):
         print(f"{r['instance']:18} {shape:44} {r['step_s']:8.4g} {r['tokens_per_s']:11,.0f} {f'{usd:.4g}' if usd else '-':>11} {even:>14} {error:>9}" + ("" if r["fits"] else "  does not fit"))
     if not ran:
         return
-    print(f"break-even: the price of one machine at which its tokens cost what they do on {ran[0]['instance']}\n")
+    print(f"break-even: the price of one machine at which its tokens cost what they do on {ran[0]['instance']}")
+    print("prices: " + "; ".join(f"{r['instance']} {r['price_basis']}" for r in ran) + "\n")
     print(f"{'tokens/s with':18} " + " ".join(f"{k:>16}" for k in VARIANTS))
     for r in ran:
         print(f"{r['instance']:18} " + " ".join(f"{f'{v:+.1%}' if isinstance(v, float) else v:>16}" for v in r["sensitivity"].values()))
