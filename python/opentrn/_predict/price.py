@@ -6,6 +6,7 @@ entry depends on is in its name: the words that ask for it, these files, and the
 """
 
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
@@ -82,13 +83,16 @@ class Prices:
     def _write(self, what, record):
         self.made += 1
         if self.folder:
+            part = self._path(what).with_suffix(f".{os.getpid()}")
             try:
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                part = self._path(what).with_suffix(f".{os.getpid()}")
                 part.write_text(json.dumps(record))
                 part.rename(self._path(what))
             except OSError:
                 self.folder = None  # a cache that cannot be written is none
+            finally:
+                with contextlib.suppress(OSError):  # left over where the disk is full, or by Ctrl-C
+                    part.unlink(missing_ok=True)
         return record
 
     def _text(self, what):
