@@ -156,7 +156,7 @@ def compare_pipeline(name, pp, micros, prices, n=2):
     prices = prices.setdefault("trn1", price.Prices(job.machine))
     micro = 1e-6 * prices(("micro", "middle", n, job.model, x.cut(job), x.types(job)[0], True))["total_us"]
     x = dataclasses.replace(x, schedule="gpipe")
-    return micros * micro + sum(compose.pipeline([micro] * pp, micros, x, compose._passing(job, x, prices))), 1e-6 * priced(job, pipeline(job, x, n, micros))["total_us"]
+    return micros * micro + sum(compose.pipeline([micro] * pp, micros, x, compose._passing(job, x, prices), compose.forward_share(job, x, prices))), 1e-6 * priced(job, pipeline(job, x, n, micros))["total_us"]
 
 
 def priced(job, text, keep=""):

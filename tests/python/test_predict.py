@@ -87,15 +87,15 @@ def test_whole_stages():
 def test_schedule(schedule, chunks, pp, micros):
     """Even stages take what the formulae of the schedules say, and pass on once for each turn of the slowest."""
     x = layout.Layout(pp=pp, schedule=schedule, chunks=chunks)
-    waits, passing = compose.pipeline([3.0] * pp, micros, x, 0.125)
+    waits, passing = compose.pipeline([3.0] * pp, micros, x, 0.125, 0.3)
     assert waits == pytest.approx(3.0 * (pp - 1) / chunks) and passing == pytest.approx(0.25 * (micros * chunks + pp - 1))
 
 
 def test_uneven_stages():
     """The slowest stage sets the pace; what others have left over hides their turns."""
     x = layout.Layout(pp=3)
-    assert compose.pipeline([2.0, 3.0, 1.0], 12, x, 0.0)[0] == pytest.approx(2.0)  # for the first; a round of the last fits beside the second's next turn
-    part = compose.pipeline([3.0] * 4, 10, dataclasses.replace(x, pp=4, schedule="interleaved", chunks=2), 0.0)[0]
+    assert compose.pipeline([2.0, 3.0, 1.0], 12, x, 0.0, 1 / 3)[0] == pytest.approx(2.0)  # for the first; a round of the last fits beside the second's next turn
+    part = compose.pipeline([3.0] * 4, 10, dataclasses.replace(x, pp=4, schedule="interleaved", chunks=2), 0.0, 1 / 3)[0]
     assert part == pytest.approx(3.0 * 3 / 2 + 2 * 3.0)  # two of the last group's four turns are empty
 
 
@@ -118,6 +118,28 @@ def test_pipeline_and_sharding():
 def test_stages():
     m = config.model(dict(LLAMA, num_hidden_layers=10))
     assert compose.stages(m, layout.Layout(pp=4)) == [("first", 2), ("middle", 3), ("middle", 3), ("last", 2)]
+
+
+@pytest.mark.parametrize("kind", ["bert", "vit"])
+def test_stages_of_encoders(kind):
+    """Stages have the model's weights between them, the last one a table of its own, and each is a program; what is no line of stages is refused."""
+    from opentrn._predict import programs
+
+    m, u, types = config.model(KINDS[kind][0]), spec.Cut(seq=128), ("bf16", "bf16", "fp32")
+    count = lambda part, n: sum(compose._size(v.shape) for v in programs.weights(part, n, m, u))
+    assert sum(count(part, 1) for part in ("first", "middle", "last")) == count("whole", 3) + (m.vocab * m.width if kind == "bert" else 0)
+    assert all(programs.micro(part, 1, m, u, types, True).startswith("module @jit_") for part in ("first", "middle", "last"))
+    with pytest.raises(Fault, match="encoder and its decoder") as fault:
+        layout.check(job_of(config.model(KINDS["t5"][0])), layout.Layout(pp=2, dp=16))
+    assert "--tp" in fault.value.hint
+
+
+def test_forward_share():
+    """Of a round there: what the compiled programs tell; computing again makes the way back longer, not the way there."""
+    job = job_of("llama", global_batch=128)
+    prices = price.Prices(job.machine)
+    none, full = (compose.forward_share(job, layout.Layout(pp=2, dp=16, micro_batch=4, recompute=r), prices) for r in ("none", "full"))
+    assert 0.15 < full < none < 0.5
 
 
 def test_cached(monkeypatch):

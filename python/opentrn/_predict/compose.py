@@ -10,11 +10,12 @@ With ZeRO-2 gradients are scattered in each micro-batch, with ZeRO-3 weights are
 backward: they are in the micro-batch's program, which hides of them what it can.
 """
 
+import dataclasses
 import math
 
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import check, turns_ahead
-from opentrn._predict.size import model_flops, pairs, parameters
+from opentrn._predict.size import model_flops, pairs, parameters, tokens_of
 
 BYTES = {"bf16": 2, "fp32": 4}
 LAYERS = (1, 3)  # of two pieces: the second layer alone may be a few percent quicker than those behind it
@@ -68,7 +69,13 @@ def pieces(job, x):
     """Programs of a micro-batch that a layout needs."""
     few, many = _sizes(job, x)
     out = [_piece(job, x, kind, few) for kind in _kinds(x)]
-    return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", many)]
+    return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", many), *([_there(job, x)] if x.pp > 1 else [])]
+
+
+def _there(job, x):
+    """The way there through a layer in the middle; flash attention keeps no scores for the way back."""
+    _, kind, n, m, u, types, _ = _piece(job, x, "middle", LAYERS[0])
+    return ("forward", kind, n, m, dataclasses.replace(u, recompute="selective") if u.recompute == "none" and u.attention == "flash" else u, types)
 
 
 def _size(shape):
@@ -178,9 +185,14 @@ def makespan(stages, micros, schedule, chunks=1, passing=0.0):
     return max(free) + (micros - steady) * slowest
 
 
-def pipeline(rounds, micros, x, passing):
-    """Seconds that the slowest stage waits for the others to fill and drain, and that passing on takes; rounds: of each stage, a micro-batch there and back."""
-    share = 1 / 4 if x.recompute == "full" else 1 / 3  # of a round, forward
+def forward_share(job, x, prices):
+    """Of a round of a stage in the middle: the way there, with what the way back needs."""
+    return min(prices(_there(job, x))["total_us"] / prices(_piece(job, x, "middle", LAYERS[0]))["total_us"], 1.0)
+
+
+def pipeline(rounds, micros, x, passing, share):
+    """Seconds that the slowest stage waits for the others to fill and drain, and that passing on takes; rounds: of each stage, a micro-batch there and
+    back; share: of them there."""
     stages = [(share * r, (1 - share) * r) for r in rounds]
     alone, all_of_it = (makespan(stages, micros, x.schedule, x.chunks, p) for p in (0.0, passing))
     return alone - micros * max(rounds), all_of_it - alone
@@ -215,7 +227,7 @@ def step(job, x, prices):
     exposed = [p.micro(kind, "exposed_us")(n) * 1e-6 for kind, n in line]
     busy = [p.micro(kind, "comm_us")(n) * 1e-6 for kind, n in line]
     slow = max(range(len(line)), key=lambda s: micro[s])
-    waits, passing = pipeline(micro, m, x, _passing(job, x, prices)) if x.pp > 1 else (0.0, 0.0)
+    waits, passing = pipeline(micro, m, x, _passing(job, x, prices), forward_share(job, x, prices)) if x.pp > 1 else (0.0, 0.0)
     seconds = {"micro_batches": m * micro[slow], "bubble": waits, "passing_on": passing}
     update = p.update(*p.heaviest())
     seconds["reduction"], seconds["gathering"] = 1e-6 * update["reducing_us"], 1e-6 * update["gathering_us"]
@@ -230,7 +242,7 @@ def step(job, x, prices):
 def _passing(job, x, prices):
     """Seconds for a micro-batch's activations from one stage to the next."""
     cut = x.cut(job)
-    count = x.micro_batch * (job.seq // x.cp) * job.model.width // (x.tp if cut.sp else 1)
+    count = x.micro_batch * (tokens_of(job.model, job.seq) // x.cp) * job.model.width // (x.tp if cut.sp else 1)
     stride = x.tp * x.cp * x.dp
     some = min(stride * (x.pp - 1), prices.machine.devices)  # who passes on at the same time: stages of a machine, which share its links
     record = prices(("collective", "collective_permute", count, _HLO[x.types(job)[0][0]], 2, stride, some))

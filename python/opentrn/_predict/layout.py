@@ -149,8 +149,8 @@ def _check_model(job, x, m):
         raise Fault(f"{m.kv} heads of keys cannot be shared by tp {x.tp}")
     if m.hidden % x.tp:
         raise Fault(f"an MLP of {m.hidden} cannot be shared by tp {x.tp}")
-    if x.pp > 1 and m.task != "lm":
-        raise Fault(f"a pipeline over {m.kind} is not modelled")
+    if x.pp > 1 and m.task == "span":
+        raise Fault(f"a pipeline over {m.kind} is not modelled: stages of its encoder and its decoder take different times", "--pp=1, with a larger --tp or --zero=3")
     if x.pp > m.layers // x.chunks:
         raise Fault(f"{m.layers} layers cannot be {x.pp} stages of {x.chunks}")
     if x.cp > 1 and (m.task != "lm" or job.seq % (2 * x.cp)):

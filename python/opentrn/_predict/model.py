@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from opentrn._predict.size import tokens_of
 from opentrn._predict.spec import BUCKETS, Cut, Model, wanted  # noqa: F401
 
 
@@ -419,21 +420,33 @@ def language(w, tokens, targets, n, m, u):
 
 def masked_language(w, tokens, kinds, lengths, targets, follows, n, m, u):
     x, table = begin(w, m, u, tokens, kinds)
-    x = layers(w, x, n, m, u, lengths)
+    return masked_end(w, layers(w, x, n, m, u, lengths), targets, follows, m, u, table)
+
+
+def masked_end(w, x, targets, follows, m, u, table=None):
+    """Activations to the loss of masked words and of what follows."""
     pooled = jnp.tanh(x[:, 0] @ w(m.width, m.width) + w(m.width))
     one = dataclasses.replace(u, tp=1)
     loss = cross_entropy(pooled @ w(m.width, 2) + w(2), follows, one)
     h = norm(w, ACTS[m.act](x @ w(m.width, m.width) + w(m.width)), m)
+    table = table_of(w, m, u) if table is None else table
     return loss + cross_entropy(enter(h, u) @ table.T + w(table.shape[0]), targets, u)
 
 
-def pictures(w, images, labels, n, m, u):
+def patches(w, images, m):
+    """Pictures to activations."""
     b, side, p = images.shape[0], m.image // m.patch, m.patch
     x = images.reshape(b, side, p, side, p, 3).transpose(0, 1, 3, 2, 4, 5).reshape(b, side * side, p * p * 3)
     x = x.astype(w.dtype) @ w(p * p * 3, m.width) + w(m.width)
-    x = jnp.concatenate([jnp.broadcast_to(w(m.width), (b, 1, m.width)), x], 1) + w(side * side + 1, m.width)
-    x = norm(w, layers(w, x, n, m, u), m)
-    return cross_entropy(x[:, 0] @ w(m.width, m.classes) + w(m.classes), labels, dataclasses.replace(u, tp=1))
+    return jnp.concatenate([jnp.broadcast_to(w(m.width), (b, 1, m.width)), x], 1) + w(side * side + 1, m.width)
+
+
+def classes_end(w, x, labels, m, u):
+    return cross_entropy(norm(w, x, m)[:, 0] @ w(m.width, m.classes) + w(m.classes), labels, dataclasses.replace(u, tp=1))
+
+
+def pictures(w, images, labels, n, m, u):
+    return classes_end(w, layers(w, patches(w, images, m), n, m, u), labels, m, u)
 
 
 def span(w, tokens, wanted, targets, n, m, u):
@@ -449,6 +462,28 @@ def span(w, tokens, wanted, targets, n, m, u):
     return end(w, y, targets, m, u, table if m.tied else None)
 
 
+def handed_on(m, u, dtype):
+    """What a stage hands on to the next."""
+    return jax.ShapeDtypeStruct((u.batch, tokens_of(m, u.seq) // u.cp // (u.tp if u.sp else 1), m.width), dtype)
+
+
+def _stage(kind, n, m, u, x, tokens, each, images):
+    """piece() of a pipeline's first, middle or last stage."""
+    more = [each] if m.task == "mlm" else []  # lengths, which every layer masks by
+    if kind == "middle":
+        return lambda w, x, *lengths: layers(w, x, n, m, u, *lengths), [x, *more], True, False
+    if kind == "first" and m.task == "classes":
+        return lambda w, images: layers(w, patches(w, images, m), n, m, u), [images], False, False
+    if kind == "first":
+        kinds = [tokens] if m.task == "mlm" else []
+        return lambda w, t, *b: layers(w, begin(w, m, u, t, *b[:-1])[0], n, m, u, *b[-1:]), [tokens, *kinds, *more], False, False
+    if m.task == "mlm":
+        return lambda w, x, lengths, t, f: masked_end(w, layers(w, x, n, m, u, lengths), t, f, m, u), [x, each, tokens, each], True, True
+    if m.task == "classes":
+        return lambda w, x, labels: classes_end(w, layers(w, x, n, m, u), labels, m, u), [x, each], True, True
+    return lambda w, x, t: end(w, layers(w, x, n, m, u), t, m, u), [x, tokens], True, True
+
+
 def piece(kind, n, m, u, dtype):
     """(function of weights and inputs, shapes of the inputs, does its first input have a gradient, is its result a loss).
 
@@ -456,21 +491,15 @@ def piece(kind, n, m, u, dtype):
     """
     seq = u.seq // u.cp
     whole = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)
-    tokens = whole(u.batch, seq)
-    x = jax.ShapeDtypeStruct((u.batch, seq // (u.tp if u.sp else 1), m.width), dtype)
+    tokens, each = whole(u.batch, seq), whole(u.batch)
+    images = jax.ShapeDtypeStruct((u.batch, m.image, m.image, 3), jnp.float32)
     of = lambda f: lambda w, *b: f(w, *b, n, m, u)
-    if kind == "middle":
-        return lambda w, x: layers(w, x, n, m, u), [x], True, False
-    if kind == "first":
-        return lambda w, t: layers(w, begin(w, m, u, t)[0], n, m, u), [tokens], False, False
-    if kind == "last":
-        return lambda w, x, t: end(w, layers(w, x, n, m, u), t, m, u), [x, tokens], True, True
+    if kind != "whole":
+        return _stage(kind, n, m, u, handed_on(m, u, dtype), tokens, each, images)
     if m.task == "mlm":
-        batch = [tokens, tokens, whole(u.batch), tokens, whole(u.batch)]
-        return of(masked_language), batch, False, True
+        return of(masked_language), [tokens, tokens, each, tokens, each], False, True
     if m.task == "classes":
-        images = jax.ShapeDtypeStruct((u.batch, m.image, m.image, 3), jnp.float32)
-        return of(pictures), [images, whole(u.batch)], False, True
+        return of(pictures), [images, each], False, True
     if m.task == "span":
         made = whole(u.batch, wanted(seq))
         return of(span), [tokens, made, made], False, True

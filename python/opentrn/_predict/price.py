@@ -105,6 +105,8 @@ class Prices:
             raise Fault(f"JAX is needed to write a model's layers: {error}", "pip install 'opentrn[jax]'") from None
         if what[0] == "update":
             return programs.update(*what[1:]), {}
+        if what[0] == "forward":
+            return programs.forward(*what[1:]), {}
         _, kind, n, m, u, types, accumulate = what
         tree = programs.weights(kind, n, m, u, types[0])
         return programs.micro(*what[1:]), {"weights": [[v.shape, v.expert, v.frozen] for v in tree]}

@@ -75,6 +75,15 @@ def handed(u, sums, compute):
 
 def micro(kind, n, m, u, types, accumulate):
     """Forward and backward of a piece; accumulate: gradients are added to those of the micro-batches before."""
+    return _micro(kind, n, m, u, types, accumulate, False)
+
+
+def forward(kind, n, m, u, types):
+    """The way there alone, with what the way back needs."""
+    return _micro(kind, n, m, u, types, False, True)
+
+
+def _micro(kind, n, m, u, types, accumulate, only_there):
     compute, store, sums = (TYPES[t] for t in types)
     run, batch, inward, is_loss = model.piece(kind, n, m, u, compute)
     tree = weights(kind, n, m, u, types[0])
@@ -83,7 +92,7 @@ def micro(kind, n, m, u, types, accumulate):
     pull_in, hand = pulled([tree[i] for i in learned], u, sums), handed(u, sums, compute)
     grads = _like(held([tree[i] for i in learned], u, u.zero > 1), sums) if accumulate else []
     key = [jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl="rbg")))] if m.dropout or m.score_dropout else []
-    out = [] if is_loss else [_result(run, batch, m, u, compute)]
+    out = [] if is_loss else [model.handed_on(m, u, compute)]
 
     def step(params, before, batch, back, key):
         key = jax.random.wrap_key_data(key[0], impl="rbg") if key else None
@@ -96,6 +105,8 @@ def micro(kind, n, m, u, types, accumulate):
 
         changing = [params[i] for i in learned]
         result, pull = jax.vjp(lambda c, x: value(c, x, *batch[1:]) if inward else value(c, *batch), changing, batch[0] if inward else ())
+        if only_there:
+            return result, [v for v in jax.tree.leaves(pull) if v.dtype != jax.dtypes.float0]
         found, inner = pull(back[0] if back else jnp.float32(1))
         found = pull_in(found)
         if before:
@@ -103,11 +114,6 @@ def micro(kind, n, m, u, types, accumulate):
         return found, result, inner if inward else ()
 
     return _over(u, step, (params, grads, batch, out, key), donate_argnums=(1,))
-
-
-def _result(run, batch, m, u, dtype):
-    """Shape of what a stage hands on: as its input, or as the stage behind it takes it."""
-    return jax.ShapeDtypeStruct((u.batch, u.seq // u.cp // (u.tp if u.sp else 1), m.width), dtype)
 
 
 # The optimizer: weights, two moments and gradients to weights and moments, clipped by the norm of all gradients
