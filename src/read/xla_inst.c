@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_OPERANDS = 36, INST_CALLED = 38, SHAPE_LAYOUT = 5 };
+enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_TARGET = 28, INST_OPERANDS = 36, INST_CALLED = 38, SHAPE_LAYOUT = 5 };
 
 typedef struct Inst {
     Xla *x;
@@ -254,6 +254,16 @@ HloOpcode xla_code(const char *opcode) {
     return code && hlo_op_rows[code].cls != HC_CTRL && code != HLO_RETURN ? code : HLO_NONE;
 }
 
+// Shardy's marks in HLO: what they say of a result stands in the root's sharding as well; a shard_map's bounds need Shardy's own form.
+static bool is_mark(const Inst *i) {
+    const char *target = pb_text(i->x, i->m, INST_TARGET);
+    if (!strcmp(target, "xla.sdy.GlobalToLocalShape")) {
+        ctx_hint(i->x->ctx, "give the program as StableHLO: jax.jit(f).lower(...).as_text()");
+        xla_fail(i->x, OTRN_UNSUPPORTED, "a part in which devices go their own way (shard_map) is not read from HLO");
+    }
+    return !strcmp(target, "xla.sdy.FuncResultSharding");
+}
+
 XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
     Inst i = {.x = x, .c = c, .into = into, .m = m, .vals = vals, .opcode = pb_text(x, m, INST_OPCODE), .loc = xla_loc(x, m)};
     x->loc = i.loc;
@@ -267,6 +277,8 @@ XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, c
     HloOpcode code = xla_code(i.opcode);
     if (!code)
         xla_fail(x, OTRN_UNSUPPORTED, "the HLO instruction '%.60s' is not known to opentrn", i.opcode);
+    if (code == HLO_CUSTOM_CALL && is_mark(&i))
+        return do_same(&i);
     OpId id = make(&i, code, i.flat);
     if (code == HLO_CUSTOM_CALL) {
         uint32_t n;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HLO, XLA's own form of a program, beside StableHLO: the same program along both roads gives the same bits."""
 
+import re
 import subprocess
 
 import jax
@@ -141,14 +142,25 @@ def test_what_a_module_says(tmp_path):
         assert out.returncode == 0 and "test_hlo.py" in out.stdout + out.stderr
 
 
-def test_shardings(tmp_path):
-    """Cuts over devices, as GSPMD says them, in all three forms: the same program of a device."""
-    mesh = jax.sharding.AbstractMesh((2, 2), ("x", "y"))
-    cut = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x", "y"))
-    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("y", None))
-    f = jax.jit(lambda a, b: lax.with_sharding_constraint(jnp.tanh(a @ b), rows), in_shardings=(cut, rows), out_shardings=cut)
+MESH = jax.sharding.AbstractMesh((2, 2), ("x", "y"))
+CUT, ROWS, COLUMNS, BOTH = (jax.sharding.NamedSharding(MESH, jax.sharding.PartitionSpec(*axes)) for axes in (("x", "y"), ("y", None), (None, "x"), (("y", "x"), None)))
+SHARDED = {
+    "constraint": (lambda a, b: lax.with_sharding_constraint(jnp.tanh(a @ b), ROWS), (CUT, ROWS), CUT),
+    "partly replicated": (lambda a, b: a @ b, (ROWS, COLUMNS), BOTH),
+    "turned": (lambda a, b: (a @ b).sum(0), (BOTH, COLUMNS), jax.sharding.NamedSharding(MESH, jax.sharding.PartitionSpec("x"))),
+    "tuple": (lambda a, b: {"p": a @ b, "q": (jnp.sin(a), b * 2)}, (ROWS, COLUMNS), {"p": CUT, "q": (ROWS, COLUMNS)}),
+    "loop": (lambda a, b: lax.fori_loop(0, 3, lambda i, c: lax.with_sharding_constraint(jnp.tanh(c + 1), ROWS), a) @ b, (CUT, ROWS), ROWS),
+}
+
+
+@pytest.mark.parametrize("shardy", [False, True], ids=["gspmd", "shardy"])
+@pytest.mark.parametrize("name", SHARDED)
+def test_shardings(name, shardy, tmp_path):
+    """Cuts over devices, as GSPMD says them and as Shardy does, in all three forms: the same products and collectives of a device."""
+    program, takes, gives = SHARDED[name]
+    f = jax.jit(program, in_shardings=takes, out_shardings=gives)
     before = jax.config.jax_use_shardy_partitioner
-    jax.config.update("jax_use_shardy_partitioner", False)
+    jax.config.update("jax_use_shardy_partitioner", shardy)
     try:
         lowered = f.trace(np.ones((8, 16), "f"), np.ones((16, 4), "f")).lower(lowering_platforms=("cpu",))
         forms = {"a.mlir": lowered.as_text().encode()}
@@ -158,12 +170,22 @@ def test_shardings(tmp_path):
     forms |= {"a.pb": hlo.as_serialized_hlo_module_proto(), "a.hlo": hlo.as_hlo_text().encode()}
     dumps = []
     for name, data in forms.items():
-        assert name != "a.mlir" or b"sdy" not in data
+        assert name != "a.mlir" or (b"sdy" in data) == shardy
         (tmp_path / name).write_bytes(data)
         out = subprocess.run([OTRN, "compile", "--cache=off", "--dump=spmd", tmp_path / name], capture_output=True, text=True)
         assert out.returncode == 0, out.stderr
-        dumps.append([line.split(" = ", 1)[1].split(" loc")[0] for line in out.stdout.splitlines() if " = \"stablehlo." in line])
-    assert dumps[0] == dumps[1] == dumps[2] and any("all_gather" in line or "all_reduce" in line for line in dumps[0])
+        lines = (line.split(" = ", 1)[1].split(" loc")[0] for line in out.stdout.splitlines() if re.search(r' = "stablehlo\.(all_|reduce_scatter|collective|dot)', line))
+        dumps.append(sorted(re.sub(r"%\w+|#\d+|handle = \d+", "%", line) for line in lines))
+    assert dumps[0] == dumps[1] == dumps[2] and dumps[0]
+
+
+def test_shard_map_is_refused_by_name(tmp_path):
+    both = jax.sharding.PartitionSpec("x", "y")
+    f = jax.jit(jax.shard_map(lambda a: lax.psum(a, "y"), mesh=MESH, in_specs=both, out_specs=jax.sharding.PartitionSpec("x", None)))
+    hlo = f.trace(np.ones((8, 16), "f")).lower(lowering_platforms=("cpu",)).compiler_ir("hlo")
+    (tmp_path / "a.pb").write_bytes(hlo.as_serialized_hlo_module_proto())
+    out = subprocess.run([OTRN, "compile", "--cache=off", tmp_path / "a.pb"], capture_output=True, text=True)
+    assert out.returncode and "test_hlo.py" in out.stderr and "(shard_map) is not read from HLO\n  hint: give the program as StableHLO" in out.stderr, out.stderr
 
 
 def _fields(data):
