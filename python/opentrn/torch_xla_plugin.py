@@ -4,13 +4,15 @@
 `opentrn.profile()`, `opentrn.training()`, `opentrn.last_run()` and their pages see what torch_xla runs here; explain() tells of all of it so far.
 
 A process of torch_xla has one device, as on the real chip; only where a program is written over a mesh (`xr.use_spmd()`) it has
-all of them, and OPENTRN_DEVICES says how many. Processes of `torchrun` meet at torch_xla's own coordinator.
+all of them, and OPENTRN_DEVICES says how many. `xmp.spawn` and `torch_xla.launch` start so many processes (NEURONCORE_NUM_DEVICES, which scripts
+for the real chip set, goes first), `torchrun` as many as it is told; they meet at torch_xla's own coordinator.
 """
 
 import collections
 import functools
 import importlib.util
 import os
+import socket
 from collections.abc import Hashable
 from typing import Any
 
@@ -31,6 +33,12 @@ _steps: collections.Counter[Hashable] = collections.Counter()  # of each optimiz
 
 def _of_torchrun(name: str, absent: int) -> int:
     return int(os.environ.get(name) or absent)
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
 
 
 def _replicate() -> None:
@@ -100,10 +108,20 @@ class Plugin(plugins.DevicePlugin):
         pass
 
     def configure_multiprocess(self, local_rank: int, local_world_size: int) -> None:
-        pass
+        """Of a process that xmp.spawn or torch_xla.launch has started: as torchrun would have told it."""
+        if self._world == 1 < local_world_size:
+            self._world = local_world_size
+            told = {"RANK": local_rank, "LOCAL_RANK": local_rank, "WORLD_SIZE": local_world_size, "LOCAL_WORLD_SIZE": local_world_size}
+            os.environ.update({name: str(value) for name, value in told.items()})
 
     def physical_chip_count(self) -> int:
-        return _of_torchrun("LOCAL_WORLD_SIZE", 1)
+        """Processes that xmp.spawn and torch_xla.launch start."""
+        if self._world > 1:
+            return _of_torchrun("LOCAL_WORLD_SIZE", 1)
+        count = int(os.environ.get("NEURONCORE_NUM_DEVICES") or os.environ.get("OPENTRN_DEVICES") or 1)
+        if count > 1:
+            os.environ.setdefault("XLA_COORDINATOR_PORT", str(_free_port()))  # inherited by those processes
+        return count
 
     def requires_xla_coordinator(self) -> bool:
         return self._world > 1

@@ -175,8 +175,10 @@ LocId xla_loc(Xla *x, Pb m) {
     LocId loc = file.n ? file_loc(x, file, pb_int(x, meta, 4), pb_int(x, meta, 18)) : frame_loc(x, pb_int(x, meta, 15));
     if (!name.n)
         name = pb_bytes(x, m, 1);
+    if (!name.n)
+        return loc;
     HloLoc l = {.kind = HL_NAME, .str = hlo_str(x->h, (const char *)name.at, name.n), .a = loc};
-    return name.n ? hlo_loc(x->h, &l) : loc;
+    return hlo_loc(x->h, &l);
 }
 
 // --- attributes --------------------------------------------------------------------------------------

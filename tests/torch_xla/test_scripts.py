@@ -61,6 +61,19 @@ def test_processes_of_torchrun():
     np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
+@pytest.mark.parametrize("args", [[], ["spawn"]], ids=["launch", "spawn"])
+def test_processes_of_launch(args):
+    """Two processes, half a batch each, against one with all of it."""
+    script = SCRIPTS[0].parent.parent / "launched.py"
+    want, got = losses(script, "NEURON", args=args, OPENTRN_DEVICES="1"), losses(script, "NEURON", args=args, NEURONCORE_NUM_DEVICES="2")
+    assert len(want) == len(got) == 5
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_autocast():
+    assert len(losses(SCRIPTS[0].parent.parent / "autocast.py", "NEURON")) == 4
+
+
 def test_programs_that_differ_by_rank():
     assert len(losses(SCRIPTS[0].parent.parent / "ranks.py", "NEURON", *TORCHRUN)) == 9
 
