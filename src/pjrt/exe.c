@@ -219,12 +219,13 @@ static bool is_format(const PJRT_Program *p, const char *name) {
 typedef struct Foreign {
     PJRT_Program p; // in: HLO; out: StableHLO, malloc'd
     int64_t partitions;
+    bool open;
 } Foreign;
 
 static PJRT_Error *foreign_read(void *arg, Ctx *ctx, Arena *a) {
     Foreign *f = arg;
     Buf out = {.arena = a};
-    rt_stablehlo(ctx, a, "hlo program", f->p.code, f->p.code_size, f->partitions, &out);
+    rt_stablehlo(ctx, a, "hlo program", f->p.code, f->p.code_size, f->partitions, f->open, &out);
     f->p.code = bytes_dup(out.at, out.n);
     f->p.code_size = out.n;
     return f->p.code ? PJ_OK : pj_error_nomem();
@@ -254,11 +255,13 @@ static PJRT_Error *program_compile(PJRT_Client *c, const PJRT_Program *p, const 
     if (!mlir && !is_format(p, "hlo"))
         return pj_error(PJRT_Error_Code_UNIMPLEMENTED, "opentrn reads programs of format mlir and hlo; this one is of format %.*s",
                         (int)p->format_size, p->format);
-    Foreign f = {.p = *p, .partitions = o->num_partitions};
+    Foreign f = {.p = *p, .partitions = o->num_partitions, .open = o->open_results};
     PJRT_Error *error = pj_try(foreign_read, &f);
     if (error)
         return error;
     error = mlir_compile(c, &f.p, o, options, options_size, out);
+    if (!error)
+        (*out)->is_xla = !mlir;
     free(f.p.code);
     return error;
 }

@@ -124,6 +124,8 @@ static void parse_build(Wire w, CompileOptions *o, bool *bad) {
             o->num_replicas = (int64_t)f.value;
         else if (f.number == 5 && f.type == 0)
             o->num_partitions = (int64_t)f.value;
+        else if (f.number == 12) // a flag, or packed flags
+            o->open_results |= f.type == 2 ? f.bytes.at < f.bytes.end && memchr(f.bytes.at, 1, (size_t)(f.bytes.end - f.bytes.at)) : f.value != 0;
         else if (f.number == 9 && f.type == 2)
             parse_assignment(f.bytes, o, bad);
     }

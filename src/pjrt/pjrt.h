@@ -245,6 +245,7 @@ void pj_named_float(PJRT_NamedValue *v, const char *name, double value);
 // ---- compile options (options.c)
 typedef struct CompileOptions {
     int64_t num_replicas, num_partitions;
+    bool open_results;   // those that say nothing may be cut over the devices
     size_t num_devices;  // replicas x partitions, or 0 when not given
     int64_t *device_ids; // by replica, then partition
     size_t num_overrides;
@@ -317,6 +318,7 @@ struct PJRT_Executable {
     char fingerprint[SHA256_TEXT];
     char *program;             // as it came in, for OptimizedProgram; NULL after deserialising
     size_t program_size;
+    bool is_xla;               // it came as HLO
     bool is_parted;            // program is that of one device, made when it was asked for
     char *options;             // the serialised compile options
     size_t options_size;
@@ -357,6 +359,7 @@ extern const PJRT_CrossHostTransfers_Extension pj_transfers_extension;
 extern const PJRT_Custom_Partitioner_Extension pj_partitioner_extension;
 // An OpSharding of a sharding's text ("2,1+2|0,1,2,3"), for which there is room at `at`: the text and 32 bytes.
 char *pj_sharding_encode(char *at, const char *text, uint32_t devices);
+const char *pj_shardings_text(const PJRT_Executable *e, Arena *a); // of the results, as HLO writes them; "": there are none to tell
 // The program with calls of registered partitioners replaced by what these answer; *out is NULL when there are none, else
 // the caller's to free (partition.c).
 PJRT_Error *pj_partition(const void *bytes, size_t size, char **out, size_t *out_size);

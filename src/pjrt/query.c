@@ -131,7 +131,7 @@ PJRT_Error *pj_Executable_GetCompileOptions(PJRT_Executable_GetCompileOptions_Ar
 static PJRT_Error *program_part(void *arg, Ctx *ctx, Arena *a) {
     PJRT_Executable *e = arg;
     Buf out = {.arena = a};
-    rt_parted(ctx, a, "jax program", e->program, e->program_size, &out);
+    rt_parted(ctx, a, "jax program", e->program, e->program_size, e->is_xla ? pj_shardings_text(e, a) : "", &out);
     char *copy = malloc(out.n);
     if (!copy)
         return PJ_OK;

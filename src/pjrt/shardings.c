@@ -75,6 +75,33 @@ char *pj_sharding_encode(char *at, const char *text, uint32_t devices) {
     return at;
 }
 
+static void print_one(Buf *out, const char *text, uint32_t devices) {
+    const char *ids = strchr(text, '|');
+    uint32_t used = 1;
+    for (const char *s = text; ids && s < ids; s++)
+        used *= (uint32_t)strtoul(s, (char **)&s, 10);
+    if (!ids || used == 1)
+        buf_puts(out, "{replicated}");
+    else if (used < devices)
+        buf_printf(out, "{devices=[%.*s,%u]%s last_tile_dim_replicate}", (int)(ids - text), text, devices / used, ids + 1);
+    else
+        buf_printf(out, "{devices=[%.*s]%s}", (int)(ids - text), text, ids + 1);
+}
+
+const char *pj_shardings_text(const PJRT_Executable *e, Arena *a) {
+    Buf out = {.arena = a};
+    buf_puts(&out, e->num_results > 1 ? "{" : "");
+    for (size_t i = 0; i < e->num_results; i++) {
+        const char *text = otrn_exe_result_sharding(e->exe, i);
+        if (strchr(text, '+')) // terms not yet combined: HLO has no word for them
+            return "";
+        buf_puts(&out, i ? ", " : "");
+        print_one(&out, text, e->partitions);
+    }
+    buf_puts(&out, e->num_results > 1 ? "}" : "");
+    return buf_cstr(&out);
+}
+
 // Room for all encodings: a number takes no more bytes than its text, and each has a few of its own.
 static char **shardings_make(const PJRT_Executable *e, bool results, size_t *sizes) {
     size_t n = results ? e->num_results : e->num_args, bytes = 0;

@@ -144,7 +144,7 @@ static void shardings(Xla *x, const XlaComp *c, HloFunc *f) {
     for (uint32_t i = 0; i <= c->nparams; i++) {
         Pb inst = c->insts[i < c->nparams ? c->params[i] : c->root];
         const char *text = xla_sharding(x, inst);
-        if (!text && i == c->nparams && x->cut)
+        if (!text && i == c->nparams && x->cut && !x->open)
             text = "{replicated}"; // XLA's callers take results that say nothing as whole
         uint32_t leaves = i < c->nparams ? xla_leaves(x, pb_bytes(x, inst, INST_SHAPE)) : f->nresults;
         for (uint32_t k = 0; k < leaves && at < n; k++, at++)
@@ -243,9 +243,9 @@ static void frames(Xla *x, Pb m) {
     x->stack = pb_list(x, x->frames, 4, &x->nstack);
 }
 
-Hlo *read_xla(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
+Hlo *read_xla(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, bool open) {
     Xla *x = ARENA_NEW(a, Xla);
-    *x = (Xla){.ctx = ctx, .arena = a, .h = hlo_make(ctx, a, name)};
+    *x = (Xla){.ctx = ctx, .arena = a, .h = hlo_make(ctx, a, name), .open = open};
     Pb m = module_of(x, (Pb){bytes, size});
     x->h->name = pb_text(x, m, MODULE_NAME);
     frames(x, m);

@@ -69,6 +69,7 @@ typedef struct Xla {
     uint32_t nfiles, nplaces, nstack;
     LocId loc; // of the instruction at hand
     bool cut;  // a sharding was seen
+    bool open; // results that say nothing are cut as it comes
 } Xla;
 
 // An attribute of an operation: where the message has it and how it is called in text.

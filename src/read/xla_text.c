@@ -258,7 +258,7 @@ static bool table(HloText *t, Buf *frames) {
     return false;
 }
 
-Hlo *read_xla_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size) {
+Hlo *read_xla_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, bool open) {
     HloText *t = ARENA_NEW(a, HloText);
     *t = (HloText){.p = {.ctx = ctx, .arena = a, .file = name, .begin = bytes, .at = bytes, .end = (const char *)bytes + size}};
     t->p.line_at = t->p.begin;
@@ -274,5 +274,5 @@ Hlo *read_xla_text(Ctx *ctx, Arena *a, const char *name, const void *bytes, size
     pb_put_int(&module, MODULE_ENTRY, entry < 0 ? (int64_t)n - 1 : entry); // the last, where none says so
     if (frames.n)
         pb_put_bytes(&module, MODULE_FRAMES, frames.at, frames.n);
-    return read_xla(ctx, a, name, module.at, module.n);
+    return read_xla(ctx, a, name, module.at, module.n, open);
 }

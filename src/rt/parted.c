@@ -22,7 +22,15 @@ static void marks_drop(Hlo *h, Arena *a) {
     h->nextra = n;
 }
 
-void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out) {
+// How results lie on the devices, where XLA looks for it.
+static void results_say(Hlo *h, Arena *a, const char *results) {
+    HloNamed *more = ARENA_NEWN(a, HloNamed, h->nextra + 1);
+    memcpy(more, h->extra, h->nextra * sizeof *more);
+    more[h->nextra++] = (HloNamed){"mhlo.spmd_output_sharding", {.kind = HA_STR, .n = (uint32_t)strlen(results), .s = results}};
+    h->extra = more;
+}
+
+void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, const char *results, Buf *out) {
     static const char *const wanted[] = {"inline", "spmd", "dce"};
     Hlo *h = read_program(ctx, a, name, bytes, size);
     hlo_verify(h);
@@ -33,11 +41,13 @@ void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t s
                 pass_run(&pass_rows[i], &c);
     buckets_join(&c, false);
     marks_drop(h, a);
+    if (*results)
+        results_say(h, a, results);
     write_bytecode(h, out);
 }
 
-void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, int64_t partitions, Buf *out) {
-    Hlo *h = read_program(ctx, a, name, bytes, size);
+void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, int64_t partitions, bool open, Buf *out) {
+    Hlo *h = (open ? read_program_open : read_program)(ctx, a, name, bytes, size);
     if (partitions > 1 && !hlo_named_find(h->extra, h->nextra, "mhlo.num_partitions"))
         read_partitions(h, partitions);
     read_xla_calls(h);

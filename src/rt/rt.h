@@ -99,9 +99,9 @@ void rt_options_of(Ctx *ctx, Arena *a, const Artifact *art, const char *name, bo
 Artifact *rt_again(Ctx *ctx, Arena *a, Artifact *art, const RtCompile *how);
 
 // A program of any form as StableHLO, for so many devices where it does not say itself.
-void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, int64_t partitions, Buf *out);
+void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, int64_t partitions, bool open, Buf *out);
 // The program of one device, as bytecode appended to out: passes up to spmd and what nothing uses gone (parted.c).
-void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, Buf *out);
+void rt_parted(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, const char *results, Buf *out);
 // The program with calls that `who` knows replaced by what it answers, as text appended to out; false: there are none.
 bool rt_custom(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, const CustomAsk *who, Buf *out);
 const void *rt_exe_program(const otrn_exe *exe, size_t *size); // that it was made of; NULL: it does not keep it

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Arena *a = fuzz_arena(&ctx);
     jmp_buf jb;
     if (CTX_TRY(&ctx, jb))
-        check_graph(read_xla(&ctx, a, "fuzz.hlo.pb", data, size));
+        check_graph(read_xla(&ctx, a, "fuzz.hlo.pb", data, size, false));
     else
         assert(ctx.err.code == OTRN_PARSE || ctx.err.code == OTRN_UNSUPPORTED || ctx.err.code == OTRN_CAPACITY);
     return 0;

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Arena *a = fuzz_arena(&ctx);
     jmp_buf jb;
     if (CTX_TRY(&ctx, jb)) {
-        Hlo *h = read_xla_text(&ctx, a, "fuzz.hlo", data, size);
+        Hlo *h = read_xla_text(&ctx, a, "fuzz.hlo", data, size, false);
         read_gspmd(h);
         check_graph(h);
     } else {

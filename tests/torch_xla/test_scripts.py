@@ -74,6 +74,10 @@ def test_autocast():
     assert len(losses(SCRIPTS[0].parent.parent / "autocast.py", "NEURON")) == 4
 
 
+def test_weights_stay_sharded():
+    assert len(losses(SCRIPTS[0].parent.parent / "sharded.py", "NEURON")) == 5
+
+
 def test_programs_that_differ_by_rank():
     assert len(losses(SCRIPTS[0].parent.parent / "ranks.py", "NEURON", *TORCHRUN)) == 9
 
