@@ -141,7 +141,44 @@ def adagrad():
     return classify(keras.Sequential(net), "adagrad"), words()
 
 
-MODELS = [adagrad, mlp, cnn, attention, lstm, gru, embedding, residual, autoencoder, two_inputs, custom_step]
+def masked():
+    """Words of different lengths: what is behind a sentence's end does not count."""
+    net = [layers.Embedding(30, 6, mask_zero=True), layers.Bidirectional(layers.LSTM(5, return_sequences=True), merge_mode="sum"), layers.GRU(4), layers.Dense(4)]
+    x, y = words()
+    return classify(keras.Sequential(net), "nadam"), (np.where(np.arange(6) < 2 + np.arange(N)[:, None] % 5, x, 0), y)
+
+
+def frames():
+    net = [layers.ConvLSTM2D(3, 3, padding="same"), layers.GroupNormalization(3), layers.Conv2DTranspose(2, 3, strides=2), layers.Flatten(), layers.Dense(4)]
+    r = np.random.default_rng(0)
+    return classify(keras.Sequential(net), keras.optimizers.Lion(1e-3)), (r.normal(size=(N, 3, 6, 6, 2)).astype("f"), r.integers(0, 4, N))
+
+
+@keras.saving.register_keras_serializable()
+class Noisy(layers.Layer):
+    """Another layer in training than else, with a state and a loss of its own."""
+
+    def __init__(self, units):
+        super().__init__()
+        self.units, self.draws = units, keras.random.SeedGenerator(7)
+
+    def build(self, shape):
+        self.w = self.add_weight(shape=(shape[-1], self.units), initializer="he_normal")
+        self.calls = self.add_weight(shape=(), initializer="zeros", trainable=False)
+
+    def call(self, x, training=None):
+        if training:
+            x = x + 0.1 * keras.random.normal(keras.ops.shape(x), seed=self.draws)
+            self.calls.assign_add(1.0)
+        self.add_loss(1e-3 * keras.ops.sum(keras.ops.square(self.w)))
+        return keras.ops.matmul(x, self.w)
+
+
+def noisy():
+    return classify(keras.Sequential([Noisy(8), layers.PReLU(), layers.GaussianDropout(0.1), Noisy(4)]), "adamax"), rows()
+
+
+MODELS = [adagrad, mlp, cnn, attention, lstm, gru, embedding, residual, autoencoder, two_inputs, custom_step, masked, frames, noisy]
 
 
 def fitted(make, attached, **options):
