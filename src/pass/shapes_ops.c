@@ -91,39 +91,24 @@ static bool set_dimension_size(Shapes *s, OpId id) {
     return true;
 }
 
-static bool reshape(Shapes *s, OpId id) {
-    result_from(s, id, 0, 1);
+// Operand `keep` lists the result's shape.
+static void shaped(Shapes *s, OpId id, HloOpcode to, uint32_t keep) {
+    result_from(s, id, 0, keep);
     if (result_is_static(s, id))
-        become(s, id, HLO_RESHAPE, 1);
-    return true;
+        become(s, id, to, keep);
 }
 
-static bool broadcast_in_dim(Shapes *s, OpId id) {
-    result_from(s, id, 0, 1);
-    if (result_is_static(s, id))
-        become(s, id, HLO_BROADCAST_IN_DIM, 1);
-    return true;
-}
-
-static bool iota(Shapes *s, OpId id) {
-    result_from(s, id, 0, 0);
-    if (result_is_static(s, id))
-        become(s, id, HLO_IOTA, 0);
-    return true;
-}
-
-static bool pad(Shapes *s, OpId id) {
-    static const HloAttrKey keys[3] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH,
-                                       AK_INTERIOR_PADDING};
+// Operands from `keep` on are the attributes, a number for each dimension of the first one.
+static void listed(Shapes *s, OpId id, HloOpcode to, uint32_t keep, uint32_t n, const HloAttrKey *keys) {
     int64_t lists[3][OTRN_MAX_RANK];
     uint32_t rank = operand_type(s, id, 0)->rank;
-    for (uint32_t i = 0; i < 3; i++)
-        if (!shapes_ints(s, operand(s, id, 2 + i), rank, lists[i]))
-            return true;
-    become(s, id, HLO_PAD, 2);
-    for (int i = 0; i < 3; i++)
+    assert(n <= 3);
+    for (uint32_t i = 0; i < n; i++)
+        if (!shapes_ints(s, operand(s, id, keep + i), rank, lists[i]))
+            return;
+    become(s, id, to, keep);
+    for (uint32_t i = 0; i < n; i++)
         hlo_set_ints(s->h, id, keys[i], lists[i], rank);
-    return true;
 }
 
 // limit = start + sizes, as written for a slice of known size at a place that is data.
@@ -196,16 +181,6 @@ static bool real_dynamic_slice(Shapes *s, OpId id) {
     return true;
 }
 
-static bool gather(Shapes *s, OpId id) {
-    int64_t sizes[OTRN_MAX_RANK];
-    uint32_t rank = operand_type(s, id, 0)->rank;
-    if (!shapes_ints(s, operand(s, id, 2), rank, sizes))
-        return true;
-    become(s, id, HLO_GATHER, 2);
-    hlo_set_ints(s->h, id, AK_SLICE_SIZES, sizes, rank);
-    return true;
-}
-
 static bool convolution(Shapes *s, OpId id) {
     int64_t padding[2 * OTRN_MAX_RANK];
     uint32_t spatial = operand_type(s, id, 0)->rank - 2u;
@@ -217,11 +192,6 @@ static bool convolution(Shapes *s, OpId id) {
     const int64_t *strides = hlo_ints(hlo_at(s->h, id), AK_WINDOW_STRIDES, &n);
     if (n > spatial) // as old JAX wrote them; a convolution has one for each dimension
         hlo_set_ints(s->h, id, AK_WINDOW_STRIDES, strides, spatial);
-    return true;
-}
-
-static bool random_bits(Shapes *s, OpId id) { // rng: bounds, bounds, shape
-    result_from(s, id, 0, 2);
     return true;
 }
 
@@ -382,31 +352,20 @@ static bool custom_call(Shapes *s, OpId id) {
 }
 
 bool shapes_rewrite(Shapes *s, OpId id) {
+    static const HloAttrKey padding[] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH, AK_INTERIOR_PADDING}, sizes[] = {AK_SLICE_SIZES};
     assert(id && s->known.n == s->h->values.n);
     switch (hlo_at(s->h, id)->code) {
-    case HLO_GET_DIMENSION_SIZE:
-        return dimension_size(s, id);
-    case HLO_SET_DIMENSION_SIZE:
-        return set_dimension_size(s, id);
-    case HLO_DYNAMIC_RESHAPE:
-        return reshape(s, id);
-    case HLO_DYNAMIC_BROADCAST_IN_DIM:
-        return broadcast_in_dim(s, id);
-    case HLO_DYNAMIC_IOTA:
-        return iota(s, id);
-    case HLO_DYNAMIC_PAD:
-        return pad(s, id);
-    case HLO_REAL_DYNAMIC_SLICE:
-        return real_dynamic_slice(s, id);
-    case HLO_DYNAMIC_GATHER:
-        return gather(s, id);
-    case HLO_DYNAMIC_CONV:
-        return convolution(s, id);
-    case HLO_RNG:
-        return random_bits(s, id);
-    case HLO_CUSTOM_CALL:
-        return custom_call(s, id);
-    default:
-        return true;
+    case HLO_GET_DIMENSION_SIZE: return dimension_size(s, id);
+    case HLO_SET_DIMENSION_SIZE: return set_dimension_size(s, id);
+    case HLO_DYNAMIC_RESHAPE: shaped(s, id, HLO_RESHAPE, 1); return true;
+    case HLO_DYNAMIC_BROADCAST_IN_DIM: shaped(s, id, HLO_BROADCAST_IN_DIM, 1); return true;
+    case HLO_DYNAMIC_IOTA: shaped(s, id, HLO_IOTA, 0); return true;
+    case HLO_DYNAMIC_PAD: listed(s, id, HLO_PAD, 2, 3, padding); return true;
+    case HLO_REAL_DYNAMIC_SLICE: return real_dynamic_slice(s, id);
+    case HLO_DYNAMIC_GATHER: listed(s, id, HLO_GATHER, 2, 1, sizes); return true;
+    case HLO_DYNAMIC_CONV: return convolution(s, id);
+    case HLO_RNG: result_from(s, id, 0, 2); return true; // bounds, bounds, shape
+    case HLO_CUSTOM_CALL: return custom_call(s, id);
+    default: return true;
     }
 }
