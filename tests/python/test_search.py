@@ -228,6 +228,9 @@ def test_without_room_or_home(tmp_path):
     assert ran.returncode == 2 and "page.html: File too large" in err and "disk with room" in err and not out
     assert os.listdir(tmp_path) == ["config.json"]
     on_chip = ["predict", str(tmp_path / "config.json"), "--instance=trn1.2xlarge", "--tp=2", "--pp=1", "--seq=128", "--global-batch=1"]
+    ran = _opentrn(on_chip, preexec_fn=small)
+    out, err = ran.communicate(timeout=240)
+    assert ran.returncode == 2 and "File too large" in err and "TMPDIR names a folder" in err and len(err.splitlines()) == 2, err
     for env in ({"HOME": "/no/such/home", "OTRN_CACHE_DIR": "", "XDG_CACHE_HOME": ""}, {"OTRN_CACHE_DIR": "/proc/no"}):
         ran = _opentrn(on_chip, env=env)
         out, err = ran.communicate(timeout=240)

@@ -122,9 +122,13 @@ class Prices:
         if more is None:
             return self._report(text)
         begin = time.monotonic()
-        with tempfile.NamedTemporaryFile("w", suffix=".mlir", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
+        with tempfile.NamedTemporaryFile("wb", suffix=".mlir", buffering=0) as file:
+            rest = memoryview(text.encode())
+            try:
+                while rest:
+                    rest = rest[file.write(rest) :]
+            except OSError as error:
+                raise Fault(f"{file.name}: {error.strerror}", "TMPDIR names a folder on a disk with room for programs, tens of MB each") from None
             words = ["prof", file.name, f"--instance={self.machine.name}", f"--lnc={self.machine.cores}", "--cache=off", "--json"]
             ran = run(words + ["--group=none"] * ("weights" in more))  # only of updates it is asked which collectives are exposed
         if "error[CAPACITY]" in ran.stderr:
