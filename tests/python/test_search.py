@@ -176,9 +176,9 @@ def test_bakeoff_by_hand(tmp_path, capsys):
     assert json.loads((tmp_path / "page.json").read_text())[1]["instance"] == "p4d.24xlarge" and len((tmp_path / "page.csv").read_text().splitlines()) == 4
 
 
-def _opentrn(words, **more):
+def _opentrn(words, before=(), **more):
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more.pop("env", {})}
-    return subprocess.Popen([sys.executable, "-m", "opentrn", *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    return subprocess.Popen([*before, sys.executable, "-m", "opentrn", *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
 def _children(group):
@@ -222,13 +222,13 @@ def test_without_room_or_home(tmp_path):
     """A disk without room for the page, no home, and a cache that cannot be written: told in a line, or done without."""
     (tmp_path / "config.json").write_text(json.dumps(SMALL))
     words = ["predict", str(tmp_path / "config.json"), *ON_GPUS]
-    small = lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (4096, 4096))
-    ran = _opentrn([*words, f"--report={tmp_path / 'page.html'}"], preexec_fn=small)
+    small = ("sh", "-c", 'ulimit -f 8; exec "$@"', "sh")  # no file grows beyond 8 blocks
+    ran = _opentrn([*words, f"--report={tmp_path / 'page.html'}"], before=small)
     out, err = ran.communicate(timeout=120)
     assert ran.returncode == 2 and "page.html: File too large" in err and "disk with room" in err and not out
     assert os.listdir(tmp_path) == ["config.json"]
     on_chip = ["predict", str(tmp_path / "config.json"), "--instance=trn1.2xlarge", "--tp=2", "--pp=1", "--seq=128", "--global-batch=1"]
-    ran = _opentrn(on_chip, preexec_fn=small)
+    ran = _opentrn(on_chip, before=small)
     out, err = ran.communicate(timeout=240)
     assert ran.returncode == 2 and "File too large" in err and "TMPDIR names a folder" in err and len(err.splitlines()) == 2, err
     for env in ({"HOME": "/no/such/home", "OTRN_CACHE_DIR": "", "XDG_CACHE_HOME": ""}, {"OTRN_CACHE_DIR": "/proc/no"}):
