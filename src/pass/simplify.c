@@ -12,12 +12,14 @@
 
 #include "hlo/coll.h"
 #include "hlo/dot.h"
+#include "hlo/users.h"
 #include "pass/rules.h"
 
 typedef struct Simplify {
     Walk w; // first: rules are handed it
     uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
-    uint32_t *factors; // … of these, as a factor of a product, through reshapes
+    uint32_t *factors; // … of these, as a factor of a product, through reshapes and stacks of loops
+    Users u;           // of the program before the pass
     uint32_t nuses;
 } Simplify;
 
@@ -594,18 +596,30 @@ static void replaced(Walk *w, ValueId from, ValueId to) {
         note_uses(w, to, s->uses[from]); // made just now
 }
 
-static void count_uses(Simplify *s, RegionId r) {
+static bool all_factors(const Simplify *s, ValueId v) { return s->uses[v] && s->factors[v] == s->uses[v]; }
+
+// The op puts a piece into a stack of the loop whose body this is, and whoever reads the stack takes what is put there for a factor.
+static bool stacks_factors(const Simplify *s, const HloOp *loop, RegionId body, const HloOp *op) {
+    const Hlo *h = s->w.hlo;
+    uint32_t n, k = op->code == HLO_DYNAMIC_UPDATE_SLICE ? hlo_operand(h, op, 0) - h->regions.at[body].args : UINT32_MAX;
+    if (!loop || loop->code != HLO_WHILE || k >= h->regions.at[body].nargs || hlo_operand(h, region_return(h, &h->regions.at[body]), k) != op->results)
+        return false;
+    users_of(&s->u, hlo_operand(h, op, 0), &n);
+    return n == 1 && s->uses[op->results] == 1 && all_factors(s, loop->results + k);
+}
+
+static void count_uses(Simplify *s, const HloOp *of, RegionId r) {
     const Hlo *h = s->w.hlo;
     const HloRegion *region = &h->regions.at[r];
     for (uint32_t i = region->ops.n; i-- > 0;) { // readers first
         const HloOp *op = hlo_at(h, region->ops.at[i]);
-        bool factor = op->code == HLO_MULTIPLY || (is_reshape(h, op) && s->factors[op->results] == s->uses[op->results]);
+        bool moves = (is_reshape(h, op) || op->code == HLO_DYNAMIC_SLICE) && all_factors(s, op->results), stack = stacks_factors(s, of, r, op);
         for (uint32_t k = 0; k < op->noperands; k++) {
             s->uses[hlo_operand(h, op, k)]++;
-            s->factors[hlo_operand(h, op, k)] += factor;
+            s->factors[hlo_operand(h, op, k)] += op->code == HLO_MULTIPLY || (moves && k == 0) || (stack && k == 1);
         }
         for (uint32_t k = 0; k < op->nregions; k++)
-            count_uses(s, h->op_regions.at[op->regions + k]);
+            count_uses(s, op, h->op_regions.at[op->regions + k]);
     }
 }
 
@@ -617,7 +631,8 @@ void pass_simplify(Compile *c) {
     s.nuses = 2 * c->hlo->values.n; // the pass makes values, a few of which are asked about
     s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
-    count_uses(&s, hlo_main(c->hlo)->body);
+    users_make(&s.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
+    count_uses(&s, NULL, hlo_main(c->hlo)->body);
     rules_walk(&s.w, simplify_rules);
     pass_cse(c); // transposes that went different ways may have met
 }
