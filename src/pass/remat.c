@@ -10,6 +10,7 @@
 // A scan and its gradient are such loops. Without loops a gradient finds what its operands are made of, and row programs and
 // attention take what they need (scores.c); here it found stacks. Each value of the first loop's body may be stored and read (HBM's
 // time), or made again (the engines' time, and the same question for its operands): a minimum cut answers for all of them at once.
+#include <math.h>
 #include <string.h>
 
 #include "clock/clock.h"
@@ -18,6 +19,7 @@
 #include "hlo/users.h"
 #include "pass/cut.h"
 #include "pass/loops.h"
+#include "pass/rows.h"
 
 #define GAIN 0.97       // of the time that stacks take, at most, or nothing changes
 #define SCORE_MOST 128  // contracted elements of a product that may be made again
@@ -36,7 +38,8 @@ typedef struct Remat {
     Hlo *h;
     Walk w;
     Users u;
-    double unit, byte, cell; // ps: an element of elementwise work, a byte of HBM, an element of a product
+    double unit, byte, cell; // ps: an element of elementwise work, a byte to or from HBM, an element of a product
+    double start; // … a transfer before its first byte
     double lag; // elements of a row that an engine does while an instruction's result is on its way to the next
     OpId first, second;
     RegionId body, later; // of both loops
@@ -145,6 +148,15 @@ static double row_elems(const Remat *r, ValueId v) {
     return (double)t->elems * (1 + r->lag / (double)(t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES));
 }
 
+// Rows and columns of each batch are so few that the product and the program that reads it are apart: it is stored.
+static bool is_short(const Remat *r, const HloOp *dot) {
+    uint32_t n;
+    const HloType *a = hlo_value_type(r->h, hlo_operand(r->h, dot, 0)), *b = hlo_value_type(r->h, hlo_operand(r->h, dot, 1));
+    const int64_t *dims = hlo_ints(dot, AK_LHS_BATCHING_DIMENSIONS, &n);
+    int64_t inside = product_of(a, dims, n) * contracted(r, dot), most = rows_short(r->c->chip) * inside;
+    return a->elems <= most && b->elems <= most;
+}
+
 static double dot_cost(const Remat *r, const HloOp *op, double elems) {
     uint32_t batch;
     int dtype = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->dtype;
@@ -152,6 +164,7 @@ static double dot_cost(const Remat *r, const HloOp *op, double elems) {
     if (!batch || contracted(r, op) > SCORE_MOST || !dtype_is_float(dtype))
         return -1;
     double cost = elems * r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1);
+    cost += is_short(r, op) ? bytes_of(r, op->results) * r->byte * 2 : 0;
     for (uint32_t k = 0; k < 2; k++) { // queries and keys are there for the gradients; what is larger is read once more
         double reads = bytes_of(r, hlo_operand(r->h, op, k));
         cost += reads > bytes_of(r, op->results) ? reads * r->byte : 0;
@@ -173,12 +186,17 @@ static HloOpcode row_reduction(const Remat *r, const HloOp *op) {
     return code == HLO_ADD || code == HLO_MAXIMUM || code == HLO_MINIMUM ? (HloOpcode)code : HLO_NONE;
 }
 
-static bool has_gaps(const HloOp *slice) {
+// What a slice takes lies apart in memory.
+static bool has_gaps(const Remat *r, const HloOp *slice) {
     uint32_t n;
     const int64_t *strides = hlo_ints(slice, AK_STRIDES, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (strides[i] != 1)
+    const HloType *from = hlo_value_type(r->h, hlo_operand(r->h, slice, 0)), *to = hlo_value_type(r->h, slice->results);
+    bool several = false; // of something before
+    for (int i = 0; i < to->rank; i++) {
+        if (strides[i] != 1 || (several && to->dims[i] != from->dims[i]))
             return true;
+        several |= to->dims[i] > 1;
+    }
     return false;
 }
 
@@ -193,7 +211,7 @@ static double make_cost(const Remat *r, ValueId v) {
     case HLO_BROADCAST_IN_DIM:
         return 0;
     case HLO_SLICE: // of neighbours: a view; else a step that reads and writes, and its reader comes behind
-        return has_gaps(op) ? bytes_of(r, v) * r->byte * 3 : 0;
+        return has_gaps(r, op) ? bytes_of(r, v) * r->byte * 3 + r->start : 0;
     case HLO_TRANSPOSE: // the product gives its result in the order that is wanted (pass_turns)
         if (op_of(r, hlo_operand(r->h, op, 0)) && op_of(r, hlo_operand(r->h, op, 0))->code == HLO_DOT_GENERAL)
             return 0;
@@ -512,7 +530,8 @@ void pass_remat(Compile *c) {
     for (int i = 0; i < ROUNDS && more; i++) {
         Remat r = {.c = c, .h = c->hlo};
         r.unit = 1000 / (LANES * c->chip->vector_ghz) / 2; // vector and scalar engine share it
-        r.byte = 1000 / c->chip->hbm_bw_core;
+        r.byte = 1000 / fmin(c->chip->hbm_bw_core, c->chip->dma_engines * c->chip->dma_engine_bw);
+        r.start = 1000 * (c->chip->dma_start_ns + c->chip->dma_done_ns);
         r.lag = (c->chip->vector_latency_ns + c->chip->scalar_latency_ns) / 2 * c->chip->vector_ghz;
         r.cell = 1000 / (LANES * c->chip->pe_ghz) / 2; // beside them
         r.node = ARENA_NEWN(c->scratch, uint32_t, c->hlo->values.n + 1);
