@@ -80,7 +80,7 @@ def _of_torch(dp, tp, batch, instance):
 
 
 def _of_jax(dp, tp, batch, instance, m):
-    """What a device has and does, and what it tells the others, over a mesh."""
+    """What a device has and does, and what it tells the others, over a mesh; gradients are clipped, as a configuration's are."""
     import jax
     import jax.numpy as jnp
     from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
@@ -96,7 +96,8 @@ def _of_jax(dp, tp, batch, instance, m):
     def step(params, first, second, *inputs):
         loss, grads = jax.value_and_grad(lambda p: run(model.Weights(p, jnp.float32), *inputs))(params)
         grads, loss = jax.lax.psum((grads, loss), "dp")
-        new = [programs._adamw(p, g, (a, b), 10.0, None) for p, g, a, b in zip(params, grads, first, second)]
+        scale = jnp.minimum(1.0, 1.0 / (jnp.sqrt(jax.lax.psum(sum((g * g).sum() for g in grads), "tp")) + 1e-6))
+        new = [programs._adamw(p, g * scale, (a, b), 10.0, None) for p, g, a, b in zip(params, grads, first, second)]
         return [p for p, _ in new], [s[0] for _, s in new], [s[1] for _, s in new], jnp.reshape(loss, (1,))
 
     specs = (P("tp"), P("tp"), P("tp"))

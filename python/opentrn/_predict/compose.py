@@ -56,8 +56,10 @@ def _sizes(job, x):
     """Layers of the two pieces that tell what a layer costs: where gradients meet in them, as many as fill a bucket apart, and both as full at their end
     as the stage is."""
     n = max(n for _, n in stages(job.model, x))
-    if not x.meets(job) or n <= LAYERS[1]:
+    if not x.meets(job):
         return LAYERS
+    if n <= LAYERS[1]:
+        return 1, max(n, 2)
     attention, mlp, _ = parameters(job.model)
     layer = BYTES[x.types(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * job.model.layers)
     apart = max(2, math.ceil(BUCKET / layer))
