@@ -42,7 +42,7 @@ def _symbols(module, args):
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     for node, value in zip(placeholders, args, strict=True):
         traced = node.meta.get("val")
-        if isinstance(traced, torch.Tensor):
+        if isinstance(traced, torch.Tensor) and value is not None:  # None: the token that keeps effects in order
             for dim, size in zip((*traced.shape, *traced.stride()), (*value.shape, *value.stride()), strict=True):
                 bind(dim, size)
         else:
@@ -89,8 +89,9 @@ class _Specialised:
         return self._add(node, args, kwargs, value)
 
     def _placeholder(self, node, value):
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(node.meta.get("val"), torch.Tensor):
             return value
+        value = torch.empty(0) if value is None else value
         fake = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
         return self._add(node, node.args, node.kwargs, fake)
 
@@ -111,7 +112,8 @@ class Plans:
     def __init__(self, module, name):
         self.module, self.name, self.plans = module, name, {}
         self.given = titles.given()
-        placeholders = (n for n in module.graph.nodes if n.op == "placeholder")
+        placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+        self.tensors = [i for i, n in enumerate(placeholders) if isinstance(n.meta.get("val"), torch.Tensor)]
         # The others' sizes are what they were, by Dynamo's guards.
         self.open = [i for i, n in enumerate(placeholders) if _is_symbolic(n.meta.get("val"))]
 
@@ -125,7 +127,7 @@ class Plans:
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self._make(args)
-        out = plan([a for a in args if isinstance(a, torch.Tensor)])
+        out = plan([args[i] for i in self.tensors])
         if isinstance(args, list):
             args.clear()
         return out
