@@ -71,6 +71,7 @@ typedef struct Dot {
     uint32_t evictions;
     uint32_t bank0; // of the block in work
     RowOp *rows; // what tiles go through where they leave PSUM, NULL: nothing
+    int64_t beside; // bytes that it loads and stores for an element
     bool turns;               // transfers cannot transpose: the array does
     uint32_t next_turn;
 } Dot;
@@ -366,7 +367,7 @@ static void plan(Dot *d, bool can_keep) {
     size.batches = max64(1, (d->rows_hi - d->rows_lo) / size.m);
     size.lhs_turned = comes_turned(d, &d->lhs), size.rhs_turned = comes_turned(d, &d->rhs), size.lhs_same = d->lhs.same;
     size.own = room_of(d, d->out_sbuf, false), size.all = room_of(d, d->out_sbuf, true);
-    size.can_keep = can_keep;
+    size.can_keep = can_keep, size.beside = (double)d->beside;
     d->cut = dot_cut(&size);
     assert(d->cut.tiles >= 1);
     assert(d->cut.tiles * (d->cut.cols / BLOCK) <= PSUM_BANKS);
@@ -407,26 +408,28 @@ static void set_turns(Dot *d) {
     d->turns = comes_turned(d, &d->lhs) || comes_turned(d, &d->rhs);
 }
 
-// Bytes of the narrowest element that the program loads or stores by rows of the product.
-static int64_t narrowest(const Hlo *h, const Epilogue *p) {
-    const HloOp *rows = hlo_at(h, p->rows);
+// Bytes of an element that the program loads or stores by rows of the product: of the narrowest, of all together.
+static void bytes_beside(const Hlo *h, OpId program, uint32_t product, int64_t *narrowest, int64_t *all) {
+    const HloOp *rows = hlo_at(h, program);
     uint32_t n;
     const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n);
-    size_t least = 8;
+    *narrowest = 8, *all = 0;
     for (uint32_t i = 0; i < rows->noperands + rows->nresults; i++) {
         bool loads = i < rows->noperands;
-        if (loads && (i == p->index || kinds[i] != FUSED_SAME))
+        if (loads && (i == product || kinds[i] != FUSED_SAME))
             continue;
-        size_t bytes = dtype_bytes(hlo_value_type(h, loads ? hlo_operand(h, rows, i) : rows->results + i - rows->noperands)->dtype);
-        least = bytes < least ? bytes : least;
+        int64_t bytes = (int64_t)dtype_bytes(hlo_value_type(h, loads ? hlo_operand(h, rows, i) : rows->results + i - rows->noperands)->dtype);
+        *narrowest = min64(*narrowest, bytes), *all += bytes;
     }
-    return (int64_t)least;
 }
 
 // Room for the row program: several tiles of rows whose transfers are short else, where there is enough, three in work at least; else two, narrower ones then.
 // Four in work where transfers are long: an update waits for HBM before and behind its instructions.
 static RowOp *fit_rows(Dot *d, const Step *s, const Epilogue *p) {
-    bool is_short = min64(d->n, BLOCK) * narrowest(d->e->l->h, p) <= 2 * BLOCK;
+    int64_t narrowest, all;
+    bytes_beside(d->e->l->h, p->rows, p->index, &narrowest, &all);
+    d->beside = all;
+    bool is_short = min64(d->n, BLOCK) * narrowest <= 2 * BLOCK;
     bool is_tiny = (double)(d->n * (int64_t)d->out_elem) < d->e->chip->dma_descriptor_bytes; // one by one they take longer than the program alone
     static const struct { uint32_t width, sets, slots; } ways[] = {{1024, 3, 4}, {1024, 2, 4}, {512, 4, 4}, {512, 3, 4}, {512, 3, 3}, {512, 2, 3}, {256, 2, 3}, {128, 2, 3}};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)

@@ -5,7 +5,7 @@
 //   neither does     both come again for every block:                                            reads  A * blocks of B + B * blocks of A
 //
 // Every cut that fits is priced: the array's products and transposes, the transfers, and the engines that take results and transposed
-// tiles out of PSUM go on beside each other, so the longest counts; to it come transfers that slots are too few to hide. Prices are
+// tiles out of PSUM go on beside each other, so the longest counts; to it come transfers that slots are too few to hide, and a part of all. Prices are
 // those of the instructions the emitter makes (mach/price.h), so each chip has the cut that suits it. The order in which k adds up is the same
 // for all cuts.
 #include "tile/dot_cut.h"
@@ -19,6 +19,8 @@
 #define SPARE_MOST 2
 #define HIDE_LESS 2.0 // slots of what passes that do not hide a transfer: the one in work, and a part of the next
 #define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
+#define HBM_SHARE 0.25 // of the time its transfers take, which steps beside it wait for: they share HBM and the queues
+#define WHOLE_WAITS 2.0 // times that a block of more than half the banks leaves PSUM, for which the next one waits
 #define JOIN_SHARE 0.2 // of the time row programs over the same rows take, which nothing hides when their memory is taken
 
 // --- prices of what a cut is made of -----------------------------------------------------------------
@@ -77,6 +79,7 @@ typedef struct Prices { // of what every cut is made of
     double turn, store;       // a transpose by the array, a tile to HBM
     double leave, leave_turn; // a column out of PSUM, of the result and of a transpose
     double lhs, rhs;          // slots' transfers, for a block and a chunk
+    double bw;                // bytes of long transfers in a ns
 } Prices;
 
 typedef struct Flow { // a side on its way, for all of the product
@@ -88,6 +91,7 @@ typedef struct Flow { // a side on its way, for all of the product
 static Prices prices_of(const DotSize *s) {
     Prices p = {.bank = multiply_ns(s, PSUM_BANK_COLS), .turn = turn_ns(s), .store = store_ns(s)};
     p.rest = s->n % PSUM_BANK_COLS ? multiply_ns(s, s->n % PSUM_BANK_COLS) : 0;
+    p.bw = s->chip->hbm_bw_core < s->chip->dma_engines * s->chip->dma_engine_bw ? s->chip->hbm_bw_core : s->chip->dma_engines * s->chip->dma_engine_bw;
     p.leave = leave_ns(s, DT_F32, s->dtype), p.leave_turn = leave_ns(s, s->stype, s->stype);
     return p;
 }
@@ -115,7 +119,7 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     double turned = tile * turn_l.passes + (double)(ceil_div(s->n, PARTITIONS) * ktiles) * turn_r.passes;
     double array = tile * (full * p->bank + p->rest) + turned * p->turn;
     double leave = (double)(mtiles * s->n) * p->leave + turned * PARTITIONS * p->leave_turn;
-    double out = (double)mtiles * (double)s->n / PSUM_BANK_COLS * p->store;
+    double out = s->beside > 0 ? (double)(s->m * s->n) * s->beside / p->bw : (double)mtiles * (double)s->n / PSUM_BANK_COLS * p->store;
     double dma = ((double)(l.blocks * chunks) * l.load * l.passes + (double)(r.blocks * chunks) * r.load * r.passes) + out + keep;
     double start = s->chip->dma_start_ns + s->chip->dma_done_ns, most = max_f64(array, max_f64(dma, leave));
     if (turned > 0) { // a stage is busy from the start of its transfer until all of it is transposed
@@ -127,8 +131,9 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     double wait = max_f64(0, start + passes->load - (pass_slots - HIDE_LESS) * step) * (passes->passes > 1 || passes->blocks * chunks > 1 ? steps : 1);
     double change = stay_slots > chunks ? 0 : (start + stays->load) * (double)(stays->passes > 1 ? (double)(stays->blocks * passes->blocks) : (double)stays->blocks);
     double banks = (double)(c->tiles * min64(c->cols, s->n)) * p->leave; // of a block, against its last step
-    change += max_f64(0, banks - step) * (double)(l.blocks * r.blocks);
-    return (most + wait + change) * (double)s->batches + start + l.load + r.load;
+    double whole = turned == 0 && c->tiles * (c->cols / PSUM_BANK_COLS) > PSUM_BANKS / 2 ? WHOLE_WAITS * banks : 0;
+    change += max_f64(whole, banks - step) * (double)(l.blocks * r.blocks);
+    return (most + HBM_SHARE * dma + wait + change) * (double)s->batches + start + l.load + r.load;
 }
 
 // --- cuts --------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ typedef struct DotSize { // what is to be cut
     bool lhs_turned, rhs_turned; // the array transposes it
     bool lhs_same;               // one number everywhere: a slot is enough
     bool can_keep;               // there is HBM for a transposed operand
+    double beside;               // bytes that the row program behind it loads and stores for an element of the result; 0: there is none
     Room own, all;               // what products have of SBUF; with what they can borrow from row programs
 } DotSize;
 
