@@ -35,6 +35,7 @@ ROWS = [  # name, what it needs beside torch, its arguments
     ("resume", [], []),
     ("scaler", [], []),
     ("policy", [], []),
+    ("speech", ["transformers"], []),
     ("lightning_fit", ["lightning"], []),
     ("lightning_fit", ["lightning"], ["--compile"]),
     ("lightning_fit", ["lightning"], ["--devices=2"]),
