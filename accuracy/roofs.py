@@ -122,9 +122,9 @@ def fit(rows, folder):
 
     many, one = ([r for r in rows if (r[2].devices > 1) == several] for several in (True, False))
     mean = lambda found, some: 100 * sum(abs(s / r[3] - 1) for s, r in zip(found, some)) / len(some)
-    low, high = steps(many, moved=0.5), steps(many, moved=2.0)
-    at = lambda v: mean([a + (b - a) * (v - 0.5) / 1.5 for a, b in zip(low, high)], many)
-    moved = min((0.5 + 0.01 * i for i in range(151)), key=at)
+    low, high = steps(many, moved=0.5), steps(many, moved=4.0)
+    at = lambda v: mean([a + (b - a) * (v - 0.5) / 3.5 for a, b in zip(low, high)], many)
+    moved = min((0.5 + 0.01 * i for i in range(351)), key=at)
     print(f"moved = {moved:.2f}: {at(moved):.1f}% over {len(many)} rows", flush=True)
     launch, width, best = 1e-6, 1.0, math.inf
     while width > 0.02:
