@@ -6,6 +6,8 @@ there: symbolic integers become numbers, the values of all nodes are worked out 
 graph like any other.
 """
 
+import contextlib
+import gc
 from typing import Any
 
 import torch
@@ -102,6 +104,19 @@ class _Specialised:
         return new
 
 
+@contextlib.contextmanager
+def _no_collection():
+    """A graph is many objects, most of which go again by themselves. Python would look through all that torch's trace has left, a third of a second,
+    for what it finds to have grown old meanwhile."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def _key(value):
     return (value.shape, value.stride()) if isinstance(value, torch.Tensor) else value
 
@@ -119,7 +134,7 @@ class Plans:
 
     @outside.hidden()
     def _make(self, args):
-        with unset_fake_temporarily(), titles.with_given(self.given):
+        with _no_collection(), unset_fake_temporarily(), titles.with_given(self.given):
             return Plan(_Specialised(self.module, args).result, self.name)
 
     def __call__(self, args):
