@@ -195,7 +195,7 @@ bool count_op(Lower *l, OpId id) {
     Form f[2];
     bool all = op.nresults <= 2;
     for (uint32_t i = 0; i < op.nresults && all; i++)
-        all = count_form(l, hlo_operand(l->h, ret, i), &f[i]);
+        all = is_number(hlo_value_type(l->h, op.results + i)) && count_form(l, hlo_operand(l->h, ret, i), &f[i]);
     for (uint32_t i = 0; i < op.nresults && all; i++)
         l->form[op.results + i] = f[i];
     return all;
