@@ -419,6 +419,17 @@ bool net_lost(Net *n) {
     return lost;
 }
 
+NetOthers net_others(Net *n) {
+    NetOthers all = NET_OTHERS_GONE;
+    pthread_mutex_lock(&n->lock);
+    for (uint32_t i = 0; i < n->n; i++) {
+        NetOthers one = i == n->me || n->peers[i].gone ? NET_OTHERS_GONE : n->peers[i].note.state == NET_WAITS ? NET_OTHERS_WAIT : NET_OTHERS_GO_ON;
+        all = one > all ? one : all;
+    }
+    pthread_mutex_unlock(&n->lock);
+    return all;
+}
+
 static bool is_internet(const NetAddr *a) { return a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6; }
 
 // One socket may have the address as IPv4, another inside an IPv6 one.

@@ -67,6 +67,8 @@ uint32_t net_processes(const Net *n);
 const NetProcess *net_process(const Net *n, uint32_t process);
 bool net_is_near(const Net *n, uint32_t process); // on the same host
 bool net_lost(Net *n); // somebody is gone
+typedef enum NetOthers { NET_OTHERS_GONE, NET_OTHERS_WAIT, NET_OTHERS_GO_ON } NetOthers; // all have ended; those that have not all wait; or not
+NetOthers net_others(Net *n);
 typedef struct NetWait { // in exchanges with other processes
     double seconds;      // of all of them, and of the longest
     double longest;

@@ -168,11 +168,17 @@ void pj_spread_drop(PjSpread *s) {
 // ---- for the Python package
 
 OTRN_API int opentrn_peer_lost(int64_t client); // a process of the job is gone without a word
+OTRN_API int opentrn_others(int64_t client);    // what the other processes do: NetOthers
 OTRN_API void opentrn_bye(int64_t client);      // this one launches nothing any more
 
 int opentrn_peer_lost(int64_t client) {
     PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
     return c->net && net_lost(c->net);
+}
+
+int opentrn_others(int64_t client) {
+    PJRT_Client *c = (PJRT_Client *)(intptr_t)client;
+    return c->net ? net_others(c->net) : NET_OTHERS_GONE;
 }
 
 void opentrn_bye(int64_t client) {

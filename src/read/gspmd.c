@@ -4,8 +4,10 @@
 //   mhlo.sharding = "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"   ->   mesh @gspmd_0 = <["d0"=2, "d2"=2]>, <@gspmd_0, [{"d0"}, {}]>
 //
 // A text says into how many parts each dimension is cut and which devices have them, in order: each different one is a mesh with
-// an axis for each number above one. Arguments, results and calls to @Sharding say such texts. Regions in which devices go their own way
-// (SPMDFullToShardShape) are refused: Shardy's manual_computation says that.
+// an axis for each number above one. Arguments, results and calls to @Sharding say such texts; calls at the bounds of parts in which
+// devices go their own way get Shardy's lists of them, from which manual.c makes regions. Axes that such a part has for itself
+// ("manual") are like copies to what it says inside. HLO that Shardy wrote has its meshes, too (xla.sdy.meshes).
+#include <stdlib.h>
 #include <string.h>
 
 #include "coll/groups.h"
@@ -76,8 +78,6 @@ static bool devices_read(Gspmd *g, const char **s, Tiles *t) { // <=[2,2]T(1,0),
 // True when it cuts something. rank: of the tensor.
 static bool tiles_read(Gspmd *g, const char *text, uint32_t rank, Tiles *t) {
     const char *s = text;
-    if (strstr(text, "manual"))
-        fail(g, OTRN_UNSUPPORTED, "a part in which devices go their own way is read from Shardy's form only", text);
     if (!eat(&s, "{devices=["))
         return false;
     *t = (Tiles){.total = 1};
@@ -169,19 +169,62 @@ static void values(Gspmd *g, const HloNamed **attrs, uint32_t *counts, const Typ
         const HloType *t = hlo_type(g->h, types[i]);
         if (!said || said->value.kind != HA_STR || t->kind != HT_TENSOR || hlo_named_find(attrs[i], counts[i], "sdy.sharding"))
             continue;
-        const HloAttr *a = sharding(g, text_of(g, &said->value), (uint32_t)t->rank, NULL);
+        const char *text = text_of(g, &said->value);
+        if (strstr(text, "manual"))
+            fail(g, OTRN_UNSUPPORTED, "arguments or results of which every device has its own", text);
+        const HloAttr *a = sharding(g, text, (uint32_t)t->rank, NULL);
         if (a)
             attrs[i] = read_named_with(g->h, attrs[i], &counts[i], (HloNamed){"sdy.sharding", *a});
     }
 }
 
+// How a value lies that goes into a part where devices go their own way: its call to @Sharding says so, or its argument.
+static const char *lies(Gspmd *g, ValueId v) {
+    const HloValue *value = &g->h->values.at[v];
+    const HloOp *def = hlo_def(g->h, v);
+    uint32_t rank = hlo_value_type(g->h, v)->rank;
+    const HloNamed *said = def ? hlo_named_find(def->extra, def->nextra, def->code == HLO_SDY_SHARDING_CONSTRAINT ? "sharding" : SAYS) : NULL;
+    for (uint32_t i = 0; !def && i < g->h->funcs.n; i++) {
+        const HloFunc *f = &g->h->funcs.at[i];
+        if (f->body == value->region && f->arg_attrs)
+            said = hlo_named_find(f->arg_attrs[value->index], f->narg_attrs[value->index], SAYS);
+    }
+    if (!said)
+        fail(g, OTRN_UNSUPPORTED, "a tensor that devices take apart (shard_map) does not say how it lies", "SPMDFullToShardShape");
+    const HloAttr *a = said->value.kind == HA_STR ? sharding(g, text_of(g, &said->value), rank, NULL) : &said->value;
+    return a ? a->s : NULL;
+}
+
+// A call at the bounds of such a part: what Shardy's region says. text: NULL: the tensor is whole.
+static void bound(Gspmd *g, OpId id, const char *name, const char *text) {
+    HloOp *op = hlo_at(g->h, id);
+    Buf out = {.arena = g->h->arena}, axes = {.arena = g->h->arena};
+    buf_printf(&out, "#sdy.sharding_per_value<[%s", text ? text + strlen("#sdy.sharding") : "<mesh<[]>, [");
+    for (int i = 0; !text && i < hlo_value_type(g->h, op->results)->rank; i++)
+        buf_puts(&out, i ? ", {}" : "{}");
+    buf_puts(&out, text ? "]>" : "]>]>");
+    for (uint32_t i = 0; i < OTRN_MAX_RANK + 2; i++) // every axis of mesh_of
+        buf_printf(&axes, "%s\"d%u\"", i ? ", " : "#sdy<manual_axes{", i);
+    buf_puts(&axes, "}>");
+    HloAttr list = {.kind = HA_OPAQUE, .n = (uint32_t)out.n, .s = buf_cstr(&out)}, all = {.kind = HA_OPAQUE, .n = (uint32_t)axes.n, .s = buf_cstr(&axes)};
+    op->extra = read_named_with(g->h, op->extra, &op->nextra, (HloNamed){name, list});
+    op->extra = read_named_with(g->h, op->extra, &op->nextra, (HloNamed){"manual_axes", all});
+}
+
 static void constraint(Gspmd *g, OpId id) {
     HloOp *op = hlo_at(g->h, id);
     const char *target = op->code == HLO_CUSTOM_CALL ? hlo_attr_str(op, AK_CALL_TARGET_NAME) : "";
+    bool in = !strcmp(target, "SPMDFullToShardShape");
     g->loc = op->loc;
-    if (!strcmp(target, "SPMDFullToShardShape") || !strcmp(target, "SPMDShardToFullShape"))
-        fail(g, OTRN_UNSUPPORTED, "a part in which devices go their own way is read from Shardy's form only", target);
     const HloNamed *said = hlo_named_find(op->extra, op->nextra, SAYS);
+    if (in || !strcmp(target, "SPMDShardToFullShape")) {
+        const HloType *t = op->nresults == 1 && op->noperands == 1 ? hlo_value_type(g->h, op->results) : NULL;
+        if (!t || t->kind != HT_TENSOR || !said || said->value.kind != HA_STR)
+            fail(g, OTRN_PARSE, "a call that says nothing of how its tensor lies", target);
+        const HloAttr *a = in ? NULL : sharding(g, text_of(g, &said->value), t->rank, NULL);
+        bound(g, id, in ? "in_shardings" : "out_shardings", in ? lies(g, hlo_operand(g->h, op, 0)) : a ? a->s : NULL);
+        return;
+    }
     if (strcmp(target, "Sharding") || !said || said->value.kind != HA_STR || op->noperands != 1 || op->nresults != 1)
         return;
     const HloType *t = hlo_value_type(g->h, op->results);
@@ -217,22 +260,57 @@ void read_partitions(Hlo *h, int64_t n) {
     h->extra = read_named_with(h, h->extra, &h->nextra, (HloNamed){"mhlo.num_partitions", value});
 }
 
+// {mesh = #sdy.mesh<["x"=2, "y"=2]>, …}
+static void meshes_given(Gspmd *g, const char *s) {
+    while (*s) {
+        s += strspn(s, "{, ");
+        size_t n = strcspn(s, " =");
+        const char *name = arena_strndup(g->h->arena, s, n), *from = strstr(s + n, "#sdy.mesh<"), *end = from;
+        if (!n || !from)
+            return;
+        int64_t devices = 1;
+        bool quoted = false, listed = false; // behind the axes stand device_ids
+        for (; *end && (quoted || *end != '>'); end++) {
+            quoted ^= *end == '"';
+            listed |= !quoted && *end == ']';
+            if (!quoted && !listed && *end == '=' && devices <= PROGRAM_DEVICES_MAX)
+                devices *= strtol(end + 1, NULL, 10) & INT32_MAX;
+        }
+        if (!*end || devices > PROGRAM_DEVICES_MAX)
+            fail(g, OTRN_PARSE, "a mesh cannot be read", from);
+        HloAttr value = {.kind = HA_OPAQUE, .n = (uint32_t)(end + 1 - from), .s = arena_strndup(g->h->arena, from, (size_t)(end + 1 - from))};
+        VEC_PUSH(g->h->arena, &g->meshes, ((HloNamed){name, value}));
+        g->devices = devices > g->devices ? devices : g->devices;
+        s = end + 1;
+    }
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const HloNamed *)a)->name, ((const HloNamed *)b)->name); }
+
+static void translate(Gspmd *g, HloFunc *f) {
+    Hlo *h = g->h;
+    for (OpId id = 1; id < h->ops.n; id++)
+        constraint(g, id);
+    g->loc = 0;
+    values(g, f->arg_attrs, (uint32_t *)f->narg_attrs, f->result_types - f->nargs, f->nargs);
+    values(g, f->res_attrs, (uint32_t *)f->nres_attrs, f->result_types, f->nresults);
+    if (!g->meshes.n || g->devices <= 1)
+        return;
+    qsort(g->meshes.at, g->meshes.n, sizeof *g->meshes.at, by_name);
+    HloAttr dict = {.kind = HA_DICT, .n = g->meshes.n, .dict = g->meshes.at};
+    h->extra = read_named_with(h, h->extra, &h->nextra, (HloNamed){"sdy.meshes", dict});
+    read_partitions(h, g->devices);
+}
+
 void read_gspmd(Hlo *h) {
     HloFunc *f = hlo_func_find(h, "main");
-    if (!f || hlo_named_find(h->extra, h->nextra, "sdy.meshes") || !speaks(h))
-        return;
     const HloNamed *said = hlo_named_find(h->extra, h->nextra, "mhlo.num_partitions");
+    const HloNamed *given = hlo_named_find(h->extra, h->nextra, "xla.sdy.meshes");
     Gspmd g = {.h = h, .devices = said && said->value.kind == HA_INT ? said->value.i : 0};
-    if (said && g.devices <= 1)
-        return; // one device has all
-    for (OpId id = 1; id < h->ops.n; id++)
-        constraint(&g, id);
-    g.loc = 0;
-    values(&g, f->arg_attrs, (uint32_t *)f->narg_attrs, f->result_types - f->nargs, f->nargs);
-    values(&g, f->res_attrs, (uint32_t *)f->nres_attrs, f->result_types, f->nresults);
-    if (!g.meshes.n || g.devices <= 1)
-        return;
-    HloAttr dict = {.kind = HA_DICT, .n = g.meshes.n, .dict = g.meshes.at};
-    h->extra = read_named_with(h, h->extra, &h->nextra, (HloNamed){"sdy.meshes", dict});
-    read_partitions(h, g.devices);
+    bool one = said && g.devices <= 1; // it has all
+    if (given && !one)
+        meshes_given(&g, text_of(&g, &given->value));
+    if (f && !one && (given || speaks(h)) && !hlo_named_find(h->extra, h->nextra, "sdy.meshes"))
+        translate(&g, f);
+    read_manual(h, g.devices <= 1);
 }

@@ -21,6 +21,7 @@ void read_alias_set(Hlo *h, HloFunc *f, const int64_t *result_of); // per argume
 const HloNamed *read_named_with(Hlo *h, const HloNamed *old, uint32_t *n, HloNamed more); // sorted; in place of one of its name
 void read_partitions(Hlo *h, int64_t n); // the module says that it is for so many devices
 void read_gspmd(Hlo *h); // GSPMD's shardings become Shardy's
+void read_manual(Hlo *h, bool one_device); // calls at the bounds of what devices do by themselves become regions
 HloAttr read_slot_default(Arena *a, const HloOp *op, HloAttrKey key); // of an attribute that was left out; HA_NONE: it has none
 void read_slot_defaults(Hlo *h, OpId id);
 Hlo *read_program(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size); // either

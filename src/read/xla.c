@@ -10,7 +10,7 @@
 #include "read/read.h"
 
 // Fields of the messages, as XLA numbers them.
-enum { MODULE_NAME = 1, MODULE_COMPS = 3, MODULE_ENTRY = 6, MODULE_ALIAS = 8, MODULE_DONORS = 18, MODULE_FRAMES = 17 };
+enum { MODULE_NAME = 1, MODULE_COMPS = 3, MODULE_ENTRY = 6, MODULE_ALIAS = 8, MODULE_DONORS = 18, MODULE_FRAMES = 17, MODULE_FRONTEND = 19 };
 enum { COMP_NAME = 1, COMP_INSTS = 2, COMP_ID = 5, COMP_ROOT = 6 };
 enum { INST_NAME = 1, INST_OPCODE = 2, INST_SHAPE = 3, INST_METADATA = 7, INST_PARAMETER = 9, INST_ID = 35 };
 enum { ALIAS_ENTRIES = 1, ALIAS_OUTPUT = 1, ALIAS_PARAMETER = 2, ALIAS_INSIDE = 3 };
@@ -259,6 +259,10 @@ Hlo *read_xla(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t si
     if (entry < 0)
         xla_fail(x, OTRN_PARSE, "the HLO module has no entry computation");
     func_make(x, &x->comps[entry], "main", false);
+    const char *meshes = xla_frontend(x, pb_bytes(x, m, MODULE_FRONTEND), "xla.sdy.meshes");
+    HloAttr given = {.kind = HA_STR, .n = meshes ? (uint32_t)strlen(meshes) : 0, .s = meshes};
+    if (meshes)
+        x->h->extra = read_named_with(x->h, x->h->extra, &x->h->nextra, (HloNamed){"xla.sdy.meshes", given});
     if (pb_int(x, m, XLA_PARTITIONS) > 0)
         read_partitions(x->h, pb_int(x, m, XLA_PARTITIONS));
     aliases(x, &x->comps[entry], pb_bytes(x, m, MODULE_ALIAS), hlo_func_find(x->h, "main"));

@@ -127,6 +127,7 @@ const int64_t *xla_iota(Arena *a, const int64_t *dims, uint32_t n, const int64_t
 bool xla_kind_varint(int dtype);                          // its literals are numbers of varying length
 
 // --- xla_shard.c
+const char *xla_frontend(Xla *x, Pb attributes, const char *key); // what a front end says under that name; NULL: nothing
 const char *xla_sharding(Xla *x, Pb inst); // as GSPMD's attribute says it; NULL: not said
 const HloNamed *xla_sharded(Xla *x, const char *text, uint32_t k, uint32_t *n); // that attribute for the k-th array, or none
 

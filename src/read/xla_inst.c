@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_TARGET = 28, INST_OPERANDS = 36, INST_CALLED = 38, SHAPE_LAYOUT = 5 };
+#include "read/read.h"
+
+enum { INST_OPCODE = 2, INST_SHAPE = 3, INST_LITERAL = 8, INST_PARAMETER = 9, INST_INDEX = 13, INST_TARGET = 28, INST_OPERANDS = 36, INST_CALLED = 38, INST_FRONTEND = 68, SHAPE_LAYOUT = 5 };
 
 typedef struct Inst {
     Xla *x;
@@ -254,14 +256,22 @@ HloOpcode xla_code(const char *opcode) {
     return code && hlo_op_rows[code].cls != HC_CTRL && code != HLO_RETURN ? code : HLO_NONE;
 }
 
-// Shardy's marks in HLO: what they say of a result stands in the root's sharding as well; a shard_map's bounds need Shardy's own form.
-static bool is_mark(const Inst *i) {
-    const char *target = pb_text(i->x, i->m, INST_TARGET);
-    if (!strcmp(target, "xla.sdy.GlobalToLocalShape")) {
-        ctx_hint(i->x->ctx, "give the program as StableHLO: jax.jit(f).lower(...).as_text()");
-        xla_fail(i->x, OTRN_UNSUPPORTED, "a part in which devices go their own way (shard_map) is not read from HLO");
+// Shardy's mark of a result: the root's sharding says the same.
+static bool is_mark(const Inst *i) { return !strcmp(pb_text(i->x, i->m, INST_TARGET), "xla.sdy.FuncResultSharding"); }
+
+// What a call says of devices: its sharding, and at the bounds of a shard_map what Shardy wrote there.
+static void call_says(const Inst *i, OpId id) {
+    static const char *const bounds[][2] = {{"in_shardings", "xla.sdy.in_shardings"},
+                                            {"manual_axes", "xla.sdy.manual_axes"},
+                                            {"out_shardings", "xla.sdy.out_shardings"}};
+    HloOp *op = hlo_at(i->x->h, id);
+    op->extra = xla_sharded(i->x, xla_sharding(i->x, i->m), 0, &op->nextra);
+    for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++) {
+        const char *text = xla_frontend(i->x, pb_bytes(i->x, i->m, INST_FRONTEND), bounds[k][1]);
+        HloAttr value = {.kind = HA_OPAQUE, .n = text ? (uint32_t)strlen(text) : 0, .s = text};
+        if (text)
+            op->extra = read_named_with(i->x->h, op->extra, &op->nextra, (HloNamed){bounds[k][0], value});
     }
-    return !strcmp(target, "xla.sdy.FuncResultSharding");
 }
 
 XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
@@ -280,12 +290,8 @@ XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, c
     if (code == HLO_CUSTOM_CALL && is_mark(&i))
         return do_same(&i);
     OpId id = make(&i, code, i.flat);
-    if (code == HLO_CUSTOM_CALL) {
-        uint32_t n;
-        const HloNamed *said = xla_sharded(x, xla_sharding(x, m), 0, &n);
-        hlo_at(x->h, id)->extra = said;
-        hlo_at(x->h, id)->nextra = n;
-    }
+    if (code == HLO_CUSTOM_CALL)
+        call_says(&i, id);
     for (int k = 0; k < hlo_op_rows[code].regions; k++)
         region(&i, id, (uint32_t)k);
     return put(&i, id);

@@ -68,6 +68,15 @@ const char *xla_sharding(Xla *x, Pb inst) {
     return buf_cstr(&out);
 }
 
+const char *xla_frontend(Xla *x, Pb attributes, const char *key) {
+    uint32_t n;
+    const Pb *rows = pb_list(x, attributes, 1, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(pb_text(x, rows[i], 1), key))
+            return pb_text(x, rows[i], 2);
+    return NULL;
+}
+
 // The k-th of a tuple's, however deep it lies; one that is no tuple's is that of every array.
 static const char *member(Xla *x, const char *text, uint32_t k) {
     if (text[0] != '{' || text[1] != '{')

@@ -18,7 +18,7 @@
 #include "read/read.h"
 
 enum { INST_NAME = 1, INST_OPCODE = 2, INST_SHAPE = 3, INST_METADATA = 7, INST_PARAMETER = 9, INST_ID = 35, INST_OPERANDS = 36, INST_CALLED = 38 };
-enum { MODULE_NAME = 1, MODULE_COMPS = 3, MODULE_ENTRY = 6, MODULE_ALIAS = 8, MODULE_FRAMES = 17 };
+enum { MODULE_NAME = 1, MODULE_COMPS = 3, MODULE_ENTRY = 6, MODULE_ALIAS = 8, MODULE_FRAMES = 17, MODULE_FRONTEND = 19 };
 enum { COMP_NAME = 1, COMP_INSTS = 2, COMP_ID = 5, COMP_ROOT = 6 };
 
 // --- names -------------------------------------------------------------------------------------------
@@ -194,6 +194,12 @@ static void aliases(HloText *t, Buf *module) {
     pb_put_bytes(module, MODULE_ALIAS, all.at, all.n);
 }
 
+static void frontend(HloText *t, Buf *module) {
+    Buf m = {.arena = t->p.arena};
+    hlo_text_frontend(t, &m);
+    pb_put_bytes(module, MODULE_FRONTEND, m.at, m.n);
+}
+
 static void header(HloText *t, Buf *module) {
     text_need_word(&t->p, "HloModule");
     text_space(&t->p);
@@ -205,6 +211,8 @@ static void header(HloText *t, Buf *module) {
         text_need(&t->p, '=');
         if (span_is(key, "input_output_alias"))
             aliases(t, module);
+        else if (span_is(key, "frontend_attributes"))
+            frontend(t, module);
         else if (span_is(key, "num_partitions"))
             pb_put_int(module, XLA_PARTITIONS, text_int(&t->p, "a number of devices"));
         else

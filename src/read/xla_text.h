@@ -37,6 +37,7 @@ uint32_t hlo_text_comp(HloText *t);               // number of the computation n
 int hlo_text_shape(HloText *t, Buf *out);                     // its element type, DT_INVALID for tuples
 void hlo_text_constant(HloText *t, int dtype, Buf *inst);     // behind "constant("
 void hlo_text_attr(HloText *t, HloTextInst *i);               // name=value
+void hlo_text_frontend(HloText *t, Buf *out);                  // {name="value", …}: a message
 void hlo_text_skip(HloText *t);                               // a value of any kind
 void hlo_text_ints(HloText *t, uint32_t *base);               // {1, 2}, or one number: pushed on t->p.ints from *base
 

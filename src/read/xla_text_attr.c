@@ -538,6 +538,26 @@ static void a_sharding(HloText *t, HloTextInst *i) {
     pb_put_bytes(&i->m, XLA_SHARDING_TEXT, s.s, s.n);
 }
 
+void hlo_text_frontend(HloText *t, Buf *out) { // {xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}, inlineable="false"}
+    text_need(&t->p, '{');
+    while (!text_eat(&t->p, '}')) {
+        Buf m = {.arena = t->p.arena};
+        text_space(&t->p);
+        Span key = hlo_text_name(t, "the name of an attribute");
+        text_need(&t->p, '=');
+        bool quoted = text_peek(&t->p) == '"';
+        size_t n = 0;
+        const char *s = quoted ? hlo_text_string(t, &n) : NULL;
+        Span value = quoted ? (Span){s, n} : raw(t);
+        pb_put_bytes(&m, 1, key.s, key.n);
+        pb_put_bytes(&m, 2, value.s, value.n);
+        pb_put_bytes(out, 1, m.at, m.n);
+        text_eat(&t->p, ',');
+    }
+}
+
+static void a_frontend(HloText *t, HloTextInst *i) { hlo_text_frontend(t, nest(t, i, 68)); }
+
 static void a_target(HloText *t, HloTextInst *i) {
     size_t n;
     const char *s = hlo_text_string(t, &n);
@@ -570,9 +590,9 @@ static const struct {
     {"algorithm", a_algorithm}, {"epsilon", a_epsilon}, {"replica_groups", a_groups}, {"source_target_pairs", a_pairs},
     {"metadata", a_metadata}, {"sharding", a_sharding}, {"custom_call_target", a_target}, {"backend_config", a_config}, {"opaque", a_config},
     {"api_version", a_version}, {"direction", a_direction}, {"type", a_type}, {"index", a_index}, {"channel_id", a_channel},
-    {"feature_group_count", a_features}, {"batch_group_count", a_batches},
+    {"feature_group_count", a_features}, {"batch_group_count", a_batches}, {"frontend_attributes", a_frontend},
     // what says nothing of the values
-    {"control-predecessors", passed_over}, {"frontend_attributes", passed_over}, {"parameter_replication", passed_over}, {"kind", passed_over},
+    {"control-predecessors", passed_over}, {"parameter_replication", passed_over}, {"kind", passed_over},
     {"constrain_layout", passed_over}, {"output_to_operand_aliasing", passed_over}, {"operand_layout_constraints", passed_over},
     {"origin", passed_over}, {"original_value", passed_over}, {"statistics", passed_over}, {"schedule", passed_over},
     {"is_host_transfer", passed_over}, {"outer_dimension_partitions", passed_over}, {"result_accuracy", passed_over},

@@ -144,11 +144,16 @@ def test_what_a_module_says(tmp_path):
 
 MESH = jax.sharding.AbstractMesh((2, 2), ("x", "y"))
 CUT, ROWS, COLUMNS, BOTH = (jax.sharding.NamedSharding(MESH, jax.sharding.PartitionSpec(*axes)) for axes in (("x", "y"), ("y", None), (None, "x"), (("y", "x"), None)))
+_P = jax.sharding.PartitionSpec
+_product = jax.shard_map(lambda a, b: lax.psum(a @ b, "y") + lax.axis_index("x"), mesh=MESH, in_specs=(_P("x", "y"), _P("y")), out_specs=_P("x"))
+_swap = jax.shard_map(lambda a: lax.ppermute(a, "x", [(0, 1), (1, 0)]), mesh=MESH, in_specs=_P("x"), out_specs=_P("x"), axis_names={"x"})
 SHARDED = {
     "constraint": (lambda a, b: lax.with_sharding_constraint(jnp.tanh(a @ b), ROWS), (CUT, ROWS), CUT),
     "partly replicated": (lambda a, b: a @ b, (ROWS, COLUMNS), BOTH),
     "turned": (lambda a, b: (a @ b).sum(0), (BOTH, COLUMNS), jax.sharding.NamedSharding(MESH, jax.sharding.PartitionSpec("x"))),
     "tuple": (lambda a, b: {"p": a @ b, "q": (jnp.sin(a), b * 2)}, (ROWS, COLUMNS), {"p": CUT, "q": (ROWS, COLUMNS)}),
+    "shard_map": (lambda a, b: jnp.sin(_product(jnp.tanh(a), b)), (CUT, ROWS), CUT),
+    "shard_map in a loop": (lambda a, b: lax.fori_loop(0, 3, lambda i, c: _swap(c) + 1, a) @ b, (CUT, ROWS), ROWS),
     "loop": (lambda a, b: lax.fori_loop(0, 3, lambda i, c: lax.with_sharding_constraint(jnp.tanh(c + 1), ROWS), a) @ b, (CUT, ROWS), ROWS),
 }
 
@@ -177,15 +182,6 @@ def test_shardings(name, shardy, tmp_path):
         lines = (line.split(" = ", 1)[1].split(" loc")[0] for line in out.stdout.splitlines() if re.search(r' = "stablehlo\.(all_|reduce_scatter|collective|dot)', line))
         dumps.append(sorted(re.sub(r"%\w+|#\d+|handle = \d+", "%", line) for line in lines))
     assert dumps[0] == dumps[1] == dumps[2] and dumps[0]
-
-
-def test_shard_map_is_refused_by_name(tmp_path):
-    both = jax.sharding.PartitionSpec("x", "y")
-    f = jax.jit(jax.shard_map(lambda a: lax.psum(a, "y"), mesh=MESH, in_specs=both, out_specs=jax.sharding.PartitionSpec("x", None)))
-    hlo = f.trace(np.ones((8, 16), "f")).lower(lowering_platforms=("cpu",)).compiler_ir("hlo")
-    (tmp_path / "a.pb").write_bytes(hlo.as_serialized_hlo_module_proto())
-    out = subprocess.run([OTRN, "compile", "--cache=off", tmp_path / "a.pb"], capture_output=True, text=True)
-    assert out.returncode and "test_hlo.py" in out.stderr and "(shard_map) is not read from HLO\n  hint: give the program as StableHLO" in out.stderr, out.stderr
 
 
 def _fields(data):

@@ -2,6 +2,7 @@
 """Data parallelism as scripts for torch_xla have it: run alone, or by torchrun with a share of the batch for each process."""
 
 import os
+import time
 
 import torch
 import torch.distributed as dist
@@ -27,3 +28,4 @@ for _ in range(4):
     torch_xla.sync()
     if rank == 0:
         print("loss", float(total))
+time.sleep(rank)  # the others end after process 0, which has the coordinator
