@@ -67,6 +67,8 @@ def load() -> ctypes.CDLL:
     library.opentrn_cache_wait.argtypes = [ctypes.c_int64]
     library.opentrn_peer_lost.restype = ctypes.c_int
     library.opentrn_peer_lost.argtypes = [ctypes.c_int64]
+    library.opentrn_others.restype = ctypes.c_int
+    library.opentrn_others.argtypes = [ctypes.c_int64]
     library.opentrn_bye.restype = None
     library.opentrn_bye.argtypes = [ctypes.c_int64]
     library.opentrn_root_open.restype = ctypes.c_void_p

@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import re
+import time
 from typing import Any
 
 from opentrn import _library, _profile
@@ -28,6 +29,17 @@ def _clients() -> list[int]:
     for client in clients:
         library.opentrn_wait(client)
     return clients
+
+
+def leave(last: bool) -> None:
+    """This process launches nothing any more. last: it stays until the others have ended, or wait for what does not come (10 s)."""
+    library, gone, waiting = _library.load(), 0, 1
+    for client in _clients():
+        library.opentrn_bye(client)
+        since = time.monotonic()
+        while last and (others := library.opentrn_others(client)) != gone and (others != waiting or time.monotonic() < since + 10):
+            since = since if others == waiting else time.monotonic()
+            time.sleep(0.01)
 
 
 def _ask(function, *args):

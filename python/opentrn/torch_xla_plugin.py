@@ -11,8 +11,10 @@ for the real chip set, goes first), `torchrun` as many as it is told; they meet 
 import collections
 import functools
 import importlib.util
+import multiprocessing.util
 import os
 import socket
+import sys
 from collections.abc import Hashable
 from typing import Any
 
@@ -58,6 +60,16 @@ def _replicate() -> None:
     xla_backend.ProcessGroupXla.__init__ = made
 
 
+def _last_out() -> None:
+    """Process 0 has torch_xla's coordinator: whoever is still about to end when it is gone is aborted, so it is the last to go, unless
+    it fails. Processes of xmp.spawn end without atexit, so this is multiprocessing's own, which others run at their end, too."""
+
+    def leave() -> None:
+        _runs.leave(last=_of_torchrun("RANK", 0) == 0 and not hasattr(sys, "last_value"))
+
+    multiprocessing.util.Finalize(None, leave, exitpriority=0)
+
+
 def _choose() -> None:
     """torch_xla has an entry point of the same name, for AWS's library, and takes the one that is listed last, in the order of a folder's
     files: it is AWS's where that library is installed, else ours."""
@@ -100,6 +112,7 @@ class Plugin(plugins.DevicePlugin):
             port = _of_torchrun("MASTER_PORT", 29500)
             os.environ.setdefault("XLA_COORDINATOR_PORT", str(port + 1 if port < 65535 else port - 1))  # else one for all jobs of a host
             _replicate()
+            _last_out()
 
     def library_path(self) -> str:
         return library_path()
@@ -113,6 +126,7 @@ class Plugin(plugins.DevicePlugin):
             self._world = local_world_size
             told = {"RANK": local_rank, "LOCAL_RANK": local_rank, "WORLD_SIZE": local_world_size, "LOCAL_WORLD_SIZE": local_world_size}
             os.environ.update({name: str(value) for name, value in told.items()})
+            _last_out()
 
     def physical_chip_count(self) -> int:
         """Processes that xmp.spawn and torch_xla.launch start."""
