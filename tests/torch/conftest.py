@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -12,6 +13,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 os.environ.setdefault("OTRN_CACHE_DIR", str(ROOT / "build" / "torch-cache"))  # the device's C++ part is kept there
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # from a shell in the background; tests of Ctrl-C need it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

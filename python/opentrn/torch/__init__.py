@@ -14,12 +14,12 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch  # before anything of ours: it loads the device, which needs the modules below whole
+
 from opentrn import _groups, _imports, _launcher, _profile
 from opentrn.torch import settings
 
 if TYPE_CHECKING:
-    import torch
-
     from opentrn.torch.export import export_step
     from opentrn.torch.forward import export_forward
     from opentrn.torch.report import explain
@@ -39,7 +39,7 @@ def __getattr__(name):
     return getattr(_late(_LATE[name]), name)
 
 
-def backend(module: "torch.fx.GraphModule", example_inputs: "list[torch.Tensor]", **given: Any) -> Callable[..., Any]:
+def backend(module: torch.fx.GraphModule, example_inputs: list[torch.Tensor], **given: Any) -> Callable[..., Any]:
     """`torch.compile(model, backend="opentrn")`"""
     return _late("capture").compile_graph(module, example_inputs, **given)
 
