@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse gradients of embeddings on the device `neuron`, and several devices."""
+"""Sparse gradients of embeddings and sparse matrices on the device `neuron`, and several devices."""
 
 import os
 import shutil
@@ -54,6 +54,27 @@ def test_sums_copies_and_dense_forms():
     assert torch.equal((y + y).to_dense().cpu(), 2 * x.to_dense()) and torch.equal((y * 3).to("cpu").to_dense(), 3 * x.to_dense())
     dense = torch.ones(3, 2, device="neuron").add_(y, alpha=2)
     assert torch.equal(dense.cpu(), 1 + 2 * x.to_dense())
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_a_graph_network_on_a_sparse_matrix(layout):
+    """Both kinds of product, with gradients of what is beside the matrix and of its own elements."""
+    links = torch.rand(12, 12) * (torch.rand(12, 12) < 0.3)
+    x, w = torch.randn(12, 4), torch.randn(4, 3)
+
+    def losses(device):
+        a = links.to_sparse(layout=layout).to(device)
+        weight = w.to(device).requires_grad_()
+        b = links.to_sparse().coalesce().to(device)
+        values = b.values().clone().requires_grad_()
+        out = torch.sparse.mm(torch.sparse_coo_tensor(b.indices(), values, b.shape), torch.relu(a @ (x.to(device) @ weight)))
+        out.square().mean().backward()
+        sampled = torch.sparse.sampled_addmm(links.to_sparse_csr().to(device), x.to(device), x.t().to(device), beta=0.5)
+        rest = [a @ x[:, 0].to(device), torch.sparse.mm(a, a).to_dense(), sampled.to_dense(), links.to(device).to_sparse(layout=layout).to_dense()]
+        return [t.detach().cpu() for t in (out, weight.grad, values.grad, *rest)]
+
+    for found, expected in zip(losses("neuron"), losses("cpu"), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_compiled_sparse_embedding_has_only_device_programs(fresh):

@@ -23,21 +23,28 @@
 #include <ATen/ops/_sparse_coo_tensor_with_dims_and_tensors_native.h>
 #include <ATen/ops/_sparse_coo_tensor_with_dims_native.h>
 #include <ATen/ops/_to_dense_native.h>
+#include <ATen/ops/_to_sparse_csr_native.h>
+#include <ATen/ops/_to_sparse_native.h>
 #include <ATen/ops/_values_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/ccol_indices_native.h>
 #include <ATen/ops/clone_native.h>
+#include <ATen/ops/col_indices_native.h>
 #include <ATen/ops/copy_native.h>
 #include <ATen/ops/copy_sparse_to_sparse_native.h>
+#include <ATen/ops/crow_indices_native.h>
 #include <ATen/ops/dense_dim_native.h>
+#include <ATen/ops/empty_like_native.h>
 #include <ATen/ops/empty_native.h>
 #include <ATen/ops/indices_native.h>
 #include <ATen/ops/is_coalesced_native.h>
+#include <ATen/ops/row_indices_native.h>
 #include <ATen/ops/sparse_dim_native.h>
-#include <ATen/native/ResizeCommon.h>
 #include <ATen/ops/sparse_resize_native.h>
 #include <ATen/ops/values_native.h>
 #include <ATen/ops/view_native.h>
 #include <ATen/ops/zero_native.h>
+#include <ATen/native/ResizeCommon.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/alloc_cpu.h>
 #include <torch/library.h>
@@ -748,6 +755,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_local_scalar_dense", &item);
     m.impl("equal", &equal);
     m.impl("index.Tensor", &index_any);
+    m.impl("_to_sparse_csr", &at::native::dense_to_sparse_csr);
     m.impl("view", &view);
     m.impl("as_strided", &as_strided);
     m.impl("_reshape_alias", &reshape_alias);
@@ -777,6 +785,26 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
     m.impl("clone", &at::native::clone_sparse);
     m.impl("zero_", &at::native::zero_sparse_);
     m.impl("_to_dense", &at::native::sparse_to_dense);
+    m.impl("_to_sparse_csr", &at::native::coo_to_sparse_csr);
+}
+
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
+    m.impl("empty.memory_format", TORCH_FN(at::native::empty_sparse_compressed_symint));
+    m.impl("empty_like", &at::native::empty_like_sparse_csr);
+    m.impl("sparse_dim", &at::native::sparse_dim_sparse_csr);
+    m.impl("dense_dim", &at::native::dense_dim_sparse_csr);
+    m.impl("_nnz", &at::native::_nnz_sparse_csr);
+    m.impl("crow_indices", &at::native::crow_indices_sparse_csr);
+    m.impl("col_indices", &at::native::col_indices_sparse_csr);
+    m.impl("ccol_indices", &at::native::ccol_indices_sparse_csr);
+    m.impl("row_indices", &at::native::row_indices_sparse_csr);
+    m.impl("values", &at::native::values_sparse_csr);
+    m.impl("copy_", &at::native::copy_sparse_compressed_);
+    m.impl("clone", &at::native::clone_sparse_compressed);
+    m.impl("zero_", &at::native::zero_sparse_csr_);
+    m.impl("_to_dense", &at::native::sparse_compressed_to_dense);
+    m.impl("_to_sparse.sparse_dim", static_cast<Tensor (*)(const Tensor &, int64_t)>(&at::native::sparse_compressed_to_sparse));
+    m.impl("_to_sparse_csr", &at::native::sparse_compressed_to_sparse_csr);
 }
 
 // The copy is what computes them.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse tensors on the device, as embeddings with sparse=True have for gradients: device.cpp gives torch their description
-(indices and values, both tensors of the device), and this the operators that gradients and optimizers need, in those of dense
-tensors."""
+(indices and values, tensors of the device), and this the operators that gradients, optimizers and graph networks need, in those
+of dense tensors."""
 
 import torch
 from torch import library as torch_library
@@ -42,6 +42,7 @@ def _add(x, y, *, alpha=1):
 
 
 def _mask(x, mask):
+    x = x.to_dense() if x.is_sparse else x
     return _make(mask._indices().clone(), x[tuple(mask._indices())], mask.shape, mask.is_coalesced())
 
 
@@ -49,6 +50,71 @@ def _scaled(x, factor):
     return _make(x._indices(), x._values() * factor, x.shape, x.is_coalesced())
 
 
+# --- products: lists of places (COO) or rows of them (CSR) ----------------------------------------
+
+
+def _entries(x):
+    """(row, column, value) of each element of a matrix that is there"""
+    if x.is_sparse:
+        return *x._indices(), x._values()
+    if x.layout == torch.sparse_csc:
+        columns, rows, values = _entries(x.t())
+        return rows, columns, values
+    if x.layout != torch.sparse_csr:
+        raise NotImplementedError(f"opentrn: a product with a matrix of layout {x.layout}; .to_sparse() or .to_sparse_csr() first")
+    rows = torch.arange(x.shape[0], device=x.device).repeat_interleave(x.crow_indices().diff())
+    return rows, x.col_indices(), x.values()
+
+
+def _mm(a, b):
+    if a.layout == torch.strided:
+        return _mm(b.t(), a.t()).t()
+    if b.layout != torch.strided:
+        found = _mm(a, b.to_dense())
+        return found.to_sparse() if a.is_sparse else found.to_sparse_csr()
+    rows, columns, values = _entries(a)
+    taken = b.index_select(0, columns) * values.reshape(-1, *[1] * (b.dim() - 1))
+    wide = torch.promote_types(taken.dtype, torch.float32) if taken.dtype.is_floating_point else taken.dtype
+    return b.new_zeros((a.shape[0], *b.shape[1:]), dtype=wide).index_add_(0, rows, taken.to(wide)).to(taken.dtype)
+
+
+def _addmm(x, a, b, *, beta=1, alpha=1):
+    found = _mm(a, b) if alpha == 1 else _mm(a, b) * alpha
+    return found if beta == 0 else found + (x if beta == 1 else x * beta)
+
+
+def _sampled_addmm(x, a, b, *, beta=1, alpha=1):
+    """x, and the product at the places where x has elements"""
+    rows, columns, values = _entries(x)
+    found = (a.index_select(0, rows) * b.t().index_select(0, columns)).sum(1)
+    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), found * alpha + values * beta, x.shape, check_invariants=False)
+
+
+def _into(kernel):
+    """The form with out=."""
+
+    def call(*args, out, **named):
+        found = kernel(*args, **named)
+        return out.resize_(found.shape).copy_(found)
+
+    return call
+
+
+def _in_place(kernel):
+    return lambda x, *args, **named: x.copy_(kernel(x, *args, **named))
+
+
+_PRODUCTS = {
+    "mm": _mm,
+    "mv": _mm,
+    "addmm": _addmm,
+    "addmv": _addmm,
+    "addmm_": _in_place(_addmm),
+    "addmv_": _in_place(_addmm),
+    "mm.out": _into(_mm),
+    "addmm.out": _into(_addmm),
+    "addmv.out": _into(_addmm),
+}
 _KERNELS = {
     "_coalesce": _coalesce,
     "add.Tensor": _add,
@@ -64,6 +130,8 @@ _KERNELS = {
 def install():
     """Gives torch the kernels; they are there as long as what is returned."""
     library = torch_library.Library("aten", "IMPL")
-    for name, kernel in _KERNELS.items():
+    for name, kernel in (_KERNELS | _PRODUCTS | {"_sparse_sparse_matmul": _mm}).items():
         library.impl(name, kernel, "SparsePrivateUse1")
+    for name, kernel in (_PRODUCTS | {"sparse_sampled_addmm": _sampled_addmm}).items():
+        library.impl(name, kernel, "SparseCsrPrivateUse1")
     return library

@@ -520,7 +520,24 @@ def _antialiased(reach, weight, backward=False):
     return call
 
 
+def _ends_of_rows(rows, size, *, out_int32=False):
+    """Of sorted places of a sparse matrix: how many are in the rows before each (COO to CSR)."""
+    return torch.searchsorted(rows, torch.arange(size + 1, device=rows.device, dtype=rows.dtype), out_int32=out_int32)
+
+
+def _places_of_rows(ends, columns, *, out_int32=False, transpose=False):
+    """The rows (or, transposed, columns) of the places, and the others: CSR to COO."""
+    if ends.dim() > 1:
+        raise NotImplementedError("matrices in a batch")
+    kind = torch.int32 if out_int32 else torch.int64
+    count = torch.arange(columns.shape[0], device=ends.device, dtype=ends.dtype)
+    found = [torch.searchsorted(ends, count, right=True) - 1, columns]
+    return torch.stack([t.to(kind) for t in (reversed(found) if transpose else found)])
+
+
 OWN = {
+    aten._convert_indices_from_coo_to_csr.default: _ends_of_rows,
+    aten._convert_indices_from_csr_to_coo.default: _places_of_rows,
     aten.mode.default: _mode,
     aten.linalg_matrix_exp.default: _matrix_exp,
     aten._upsample_bilinear2d_aa.default: _antialiased(1, _near),
