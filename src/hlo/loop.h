@@ -14,7 +14,5 @@ typedef struct LoopCount { // for (i = first; trips times; i += step)
 bool loop_count(const Hlo *h, const HloOp *op, LoopCount *out);
 // The number, of the body, is each of 0 to n - 1 in one iteration, when they are n.
 bool loop_goes_over(const Hlo *h, const HloOp *op, const LoopCount *count, ValueId v);
-// Every number from lo to hi is one of the integer type, or of i1.
-bool loop_number_fits(int dtype, __int128 lo, __int128 hi);
 
 #endif

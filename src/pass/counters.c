@@ -8,95 +8,22 @@
 //
 // JAX's generators count in 64 bits: iota of each dimension times its stride, added up, the upper half shifted down. The upper
 // half of a tensor with fewer than 2^32 elements is zero.
+#include "hlo/affine.h"
 #include "pass/rules.h"
 
-#define DEPTH_MAX 12
 #define NUMBER_MAX ((int64_t)1 << 31)
-
-typedef struct Affine { // sum over dimensions of by[i] * index i, and add
-    int64_t by[OTRN_MAX_RANK], add;
-} Affine;
 
 static bool is_count(const HloType *t) { return hlo_has_elems(t) && dtype_is_int(t->dtype) && dtype_row(t->dtype)->bits >= 32; }
 
-// Inside what the type holds, and of fewer than 32 bits: nothing wraps.
-static bool reach(const HloType *t, const Affine *a, int64_t *least, int64_t *most) {
-    assert(t->elems > 0);
-    __int128 lo = a->add, hi = a->add;
-    for (int i = 0; i < t->rank; i++)
-        *(a->by[i] < 0 ? &lo : &hi) += (__int128)a->by[i] * (t->dims[i] - 1);
-    *least = (int64_t)lo, *most = (int64_t)hi;
-    return lo >= (dtype_row(t->dtype)->cls == DC_SINT ? -NUMBER_MAX : 0) && hi < NUMBER_MAX;
-}
+static bool affine(const Hlo *h, ValueId v, Affine *out) { return affine_read(&(AffineReader){.h = h}, v, out); }
 
-static bool affine(const Hlo *h, ValueId v, int depth, Affine *out);
-
-static bool affine_op(const Hlo *h, const HloOp *op, int depth, Affine *out) {
-    const HloType *t = hlo_value_type(h, op->results);
-    ValueId x = op->noperands ? hlo_operand(h, op, 0) : 0;
-    Affine b;
-    uint32_t n;
-    switch (op->code) {
-    case HLO_IOTA:
-        out->by[hlo_int(op, AK_IOTA_DIMENSION, 0)] = 1;
-        return true;
-    case HLO_CONVERT:
-        return affine(h, x, depth, out);
-    case HLO_BROADCAST_IN_DIM: {
-        const HloType *in = hlo_value_type(h, x);
-        const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-        assert(n == in->rank);
-        if (!affine(h, x, depth, &b))
-            return false;
-        for (uint32_t i = 0; i < n; i++)
-            out->by[dims[i]] = in->dims[i] == 1 ? 0 : b.by[i];
-        out->add = b.add;
-        return true;
-    }
-    case HLO_ADD:
-    case HLO_SUBTRACT: {
-        int64_t sign = op->code == HLO_ADD ? 1 : -1;
-        if (!affine(h, x, depth, out) || !affine(h, hlo_operand(h, op, 1), depth, &b))
-            return false;
-        for (int i = 0; i < t->rank; i++)
-            out->by[i] += sign * b.by[i];
-        out->add += sign * b.add;
-        return true;
-    }
-    case HLO_MULTIPLY: {
-        uint32_t k = splat_value(h, x) ? 0 : 1;
-        if (!splat_value(h, hlo_operand(h, op, k)) || !affine(h, hlo_operand(h, op, k), depth, &b) ||
-            !affine(h, hlo_operand(h, op, !k), depth, out))
-            return false;
-        for (int i = 0; i < t->rank; i++)
-            out->by[i] *= b.add; // each below 2^31
-        out->add *= b.add;
-        return true;
-    }
-    default:
-        return false;
-    }
-}
-
-static bool affine(const Hlo *h, ValueId v, int depth, Affine *out) {
-    const HloType *t = hlo_value_type(h, v);
-    OpId def = h->values.at[v].def;
-    int64_t least, most;
-    *out = (Affine){0};
-    if (!def || depth > DEPTH_MAX || !is_count(t))
-        return false;
-    const HloAttr *splat = splat_value(h, v);
-    if (splat)
-        out->add = dtype_to_i64(t->dtype, splat->data);
-    else if (!affine_op(h, hlo_at(h, def), depth + 1, out))
-        return false;
-    return reach(t, out, &least, &most);
-}
-
-// … and never below zero.
+// … of fewer than 32 bits and never below zero.
 static bool counts(const Hlo *h, ValueId v, Affine *out, int64_t *most) {
-    int64_t least;
-    return affine(h, v, 0, out) && reach(hlo_value_type(h, v), out, &least, most) && least >= 0;
+    if (!affine(h, v, out))
+        return false;
+    AffineRange x = affine_range(&(AffineReader){.h = h}, hlo_value_type(h, v), out);
+    *most = (int64_t)x.most;
+    return x.least >= 0 && x.most < NUMBER_MAX;
 }
 
 // --- writing -----------------------------------------------------------------------------------------
@@ -124,7 +51,7 @@ static ValueId count(Walk *w, const HloOp *op, const Affine *a) {
     if (order == -2)
         v = walk_shape(w, walk_iota(w, hlo_type_tensor(w->hlo, t.dtype, 1, &t.elems), 0), type);
     for (int i = 0; i < t.rank && order != -2; i++) {
-        if (!a->by[i] || t.dims[i] == 1)
+        if (!a->by[i])
             continue;
         ValueId term = walk_iota(w, type, i);
         if (a->by[i] != 1)
@@ -132,8 +59,8 @@ static ValueId count(Walk *w, const HloOp *op, const Affine *a) {
         v = v ? walk_binary(w, HLO_ADD, v, term) : term;
     }
     if (!v)
-        return walk_number(w, type, (double)a->add);
-    return a->add ? walk_binary(w, HLO_ADD, v, walk_number(w, type, (double)a->add)) : v;
+        return walk_number(w, type, (double)a->at.add);
+    return a->at.add ? walk_binary(w, HLO_ADD, v, walk_number(w, type, (double)a->at.add)) : v;
 }
 
 // --- masks -------------------------------------------------------------------------------------------
@@ -157,21 +84,20 @@ static ValueId mask(Walk *w, const HloOp *op) {
     ValueId x = hlo_operand(h, op, 0), y = hlo_operand(h, op, 1);
     HloType t = *hlo_value_type(h, x);
     Affine a, b;
-    if (t.elems < MASK_MIN || !affine(h, x, 0, &a) || !affine(h, y, 0, &b))
+    if (t.elems < MASK_MIN || !is_count(&t) || !affine(h, x, &a) || !affine(h, y, &b))
         return 0;
     int dim[2], n = 0;
+    a = affine_sum(&a, &b, -1);
     for (int i = 0; i < t.rank; i++) {
-        a.by[i] -= b.by[i];
-        if (!a.by[i] || t.dims[i] == 1)
+        if (!a.by[i])
             continue;
         if (n == 2 || (a.by[i] != 1 && a.by[i] != -1) || t.dims[i] >= EXACT_MAX / 2)
             return 0;
         dim[n++] = i;
     }
-    a.add -= b.add;
-    if (n != 2 || a.add <= -EXACT_MAX / 2 || a.add >= EXACT_MAX / 2)
+    if (n != 2 || a.at.add <= -EXACT_MAX / 2 || a.at.add >= EXACT_MAX / 2)
         return 0;
-    ValueId l = along(w, &t, dim[0], a.by[dim[0]], a.add), r = along(w, &t, dim[1], -a.by[dim[1]], 0);
+    ValueId l = along(w, &t, dim[0], a.by[dim[0]], a.at.add), r = along(w, &t, dim[1], -a.by[dim[1]], 0);
     return walk_compare(w, hlo_int(op, AK_COMPARISON_DIRECTION, CMP_EQ), CMPT_FLOAT, l, r);
 }
 

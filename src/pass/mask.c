@@ -12,10 +12,11 @@
 // Every row must have a column that counts. Scores are numbers: of a row with NaN or all of -inf this leaves NaN in the columns that count.
 #include "pass/mask.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#include "hlo/hlo.h"
+#include "hlo/affine.h"
 #include "pass/rows.h"
 
 #define PARTS 128
@@ -29,10 +30,6 @@ typedef struct Fact { // of masked columns
 } Fact;
 
 // --- the mask ----------------------------------------------------------------------------------------
-
-typedef struct Affine { // r * row + c * column + k
-    int64_t r, c, k;
-} Affine;
 
 static ValueId whole_rows(const Hlo *h, ValueId v) { // before reshapes that leave rows and columns as they are
     int64_t n = hlo_value_type(h, v)->rank ? hlo_value_type(h, v)->dims[hlo_value_type(h, v)->rank - 1] : 1;
@@ -51,90 +48,56 @@ typedef struct Mask { // of `all` columns
     int64_t all, rows; // rows: after which it begins again; 0: not at all
     bool constant;
     const uint8_t *data;
-    Affine a; // compared with zero
+    Affine a; // of columns; its counter is the row. Compared with zero
     int64_t direction;
 } Mask;
 
-// A count that a row program works with: a vector that counts rows, or `all` columns, numbers, sums.
-typedef struct Count {
-    Affine a;
-    int64_t all;
-} Count;
+// Values that a row program works with: a vector that counts rows, or columns, is an argument of it.
+typedef struct Inside {
+    const HloOp *rows;
+    int64_t m, n;
+} Inside;
 
-static bool vector_count(const Hlo *h, ValueId v, bool rows, Count *out) {
-    v = whole_rows(h, v);
-    OpId def = h->values.at[v].def;
-    if (!def || hlo_at(h, def)->code != HLO_IOTA)
-        return false;
-    const HloType *t = hlo_value_type(h, v);
-    out->a = (Affine){.r = rows, .c = !rows};
-    out->all = rows ? 0 : t->elems;
-    return t->dims[hlo_int(hlo_at(h, def), AK_IOTA_DIMENSION, 0)] == t->elems;
+static bool vector_count(const AffineReader *reader, ValueId v, Affine *out) {
+    const Inside *in = reader->of;
+    const Hlo *h = reader->h;
+    ValueId args = hlo_op_region(h, in->rows, 0)->args;
+    if (h->values.at[v].def)
+        return false; // by what makes it
+    uint32_t nk;
+    const int64_t *kinds = hlo_ints(in->rows, AK_BROADCAST_DIMENSIONS, &nk);
+    assert(v - args < nk);
+    int64_t kind = kinds[v - args];
+    ValueId from = whole_rows(h, hlo_operand(h, in->rows, v - args));
+    const HloOp *op = hlo_def_as(h, from, HLO_IOTA);
+    const HloType *t = hlo_value_type(h, from);
+    out->at = (Form){.known = op && dtype_is_float(t->dtype) && t->dims[hlo_int(op, AK_IOTA_DIMENSION, 0)] == t->elems &&
+                              ((kind == FUSED_ROWS && t->elems == in->m) || (kind == FUSED_COLUMNS && t->elems == in->n)),
+                     .loop = kind == FUSED_ROWS, .mul = kind == FUSED_ROWS};
+    out->by[0] = kind == FUSED_COLUMNS;
+    return true;
 }
 
-static bool inner_count(const Hlo *h, const HloOp *rows, ValueId v, int depth, Count *out) {
-    const HloRegion *r = hlo_op_region(h, rows, 0);
-    OpId def = h->values.at[v].def;
-    uint32_t n;
-    *out = (Count){0};
-    if (!def) {
-        int64_t kind = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n)[v - r->args];
-        ValueId from = hlo_operand(h, rows, v - r->args);
-        return dtype_is_float(hlo_value_type(h, from)->dtype) && (kind == FUSED_ROWS || kind == FUSED_COLUMNS) &&
-               vector_count(h, from, kind == FUSED_ROWS, out);
-    }
-    const HloAttr *splat = splat_value(h, v);
-    if (splat) {
-        double x = dtype_is_float(hlo_value_type(h, v)->dtype) ? dtype_to_f64(hlo_value_type(h, v)->dtype, splat->data) : 1e30;
-        out->a.k = x > -1e9 && x < 1e9 ? (int64_t)x : 0;
-        return (double)out->a.k == x;
-    }
-    const HloOp *op = hlo_at(h, def);
-    Count b;
-    if (depth > 8)
-        return false;
-    switch (op->code) {
-    case HLO_BROADCAST_IN_DIM:
-        return inner_count(h, rows, hlo_operand(h, op, 0), depth + 1, out);
-    case HLO_NEGATE:
-        if (!inner_count(h, rows, hlo_operand(h, op, 0), depth + 1, out))
-            return false;
-        out->a = (Affine){-out->a.r, -out->a.c, -out->a.k};
-        return true;
-    case HLO_MULTIPLY: {
-        uint32_t k = splat_value(h, hlo_operand(h, op, 1)) ? 1 : 0;
-        if (!inner_count(h, rows, hlo_operand(h, op, !k), depth + 1, out) || !inner_count(h, rows, hlo_operand(h, op, k), depth + 1, &b) ||
-            b.a.r || b.a.c)
-            return false;
-        out->a = (Affine){out->a.r * b.a.k, out->a.c * b.a.k, out->a.k * b.a.k};
-        return true;
-    }
-    case HLO_ADD:
-    case HLO_SUBTRACT: {
-        int64_t sign = op->code == HLO_ADD ? 1 : -1;
-        if (!inner_count(h, rows, hlo_operand(h, op, 0), depth + 1, out) || !inner_count(h, rows, hlo_operand(h, op, 1), depth + 1, &b))
-            return false;
-        out->a = (Affine){out->a.r + sign * b.a.r, out->a.c + sign * b.a.c, out->a.k + sign * b.a.k};
-        out->all = out->all ? out->all : b.all;
-        return true;
-    }
-    default:
-        return false;
-    }
+static void row_range(const AffineReader *reader, uint32_t loop, int64_t *first, int64_t *last) {
+    assert(loop == 1);
+    *first = 0, *last = ((const Inside *)reader->of)->m - 1;
 }
 
 // A comparison inside a row program.
 static bool inner_mask(const Hlo *h, const HloOp *rows, OpId id, Mask *m) {
     const HloOp *op = hlo_at(h, id);
-    Count x, y;
+    Inside in = {.rows = rows};
+    AffineReader r = {h, &in, vector_count, row_range};
+    Affine x, y;
+    char why[128];
     *m = (Mask){.h = h};
-    if (op->code != HLO_COMPARE || !inner_count(h, rows, hlo_operand(h, op, 0), 0, &x) ||
-        !inner_count(h, rows, hlo_operand(h, op, 1), 0, &y) || (!x.all && !y.all) || (x.all && y.all))
+    if (op->code != HLO_COMPARE || !hlo_rows_fit(h, rows, &in.m, &in.n, why) || !affine_read(&r, hlo_operand(h, op, 0), &x) ||
+        !affine_read(&r, hlo_operand(h, op, 1), &y))
         return false;
-    m->all = x.all ? x.all : y.all;
-    m->a = (Affine){x.a.r - y.a.r, x.a.c - y.a.c, x.a.k - y.a.k};
+    m->all = in.n;
+    m->a = affine_sum(&x, &y, -1);
     m->direction = hlo_int(op, AK_COMPARISON_DIRECTION, -1);
-    return true;
+    return m->a.by[0];
 }
 
 // A row program that makes nothing but the mask.
@@ -170,21 +133,7 @@ static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
 static bool mask_at(const Mask *m, int64_t row, int64_t col) { // of the whole mask
     if (m->constant)
         return m->data[row * m->all + col] != 0;
-    int64_t x = m->a.r * row + m->a.c * col + m->a.k;
-    switch (m->direction) {
-    case CMP_EQ:
-        return x == 0;
-    case CMP_NE:
-        return x != 0;
-    case CMP_LT:
-        return x < 0;
-    case CMP_LE:
-        return x <= 0;
-    case CMP_GT:
-        return x > 0;
-    default:
-        return x >= 0;
-    }
+    return affine_compare(m->direction, m->a.at.mul * row + m->a.by[0] * col + m->a.at.add);
 }
 
 // --- what becomes of masked columns ------------------------------------------------------------------
@@ -237,7 +186,7 @@ static bool same_mask(const Look *l, const HloOp *rows, ValueId v) { // as the o
         return l->mask - hlo_op_region(l->h, l->rows, 0)->args < l->rows->noperands &&
                hlo_operand(l->h, rows, v - r->args) == hlo_operand(l->h, l->rows, l->mask - hlo_op_region(l->h, l->rows, 0)->args);
     return def && !l->as.constant && inner_mask(l->h, rows, def, &m) && m.all == l->as.all && m.direction == l->as.direction &&
-           m.a.r == l->as.a.r && m.a.c == l->as.a.c && m.a.k == l->as.a.k;
+           m.a.at.mul == l->as.a.at.mul && m.a.by[0] == l->as.a.by[0] && m.a.at.add == l->as.a.at.add;
 }
 
 static double low_of(const Look *l, const HloOp *rows, ValueId v, int depth);

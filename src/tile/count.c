@@ -40,18 +40,36 @@ bool count_loop(const Lower *l, const HloOp *op, Loop *out) {
 
 // --- forms ----------------------------------------------------------------------------------------
 
-static int64_t counter_last(const Lower *l, uint32_t loop) {
-    const Loop *c = &l->loops.at[loop];
-    return c->first + (int64_t)(c->trips - 1) * c->step;
+static bool is_number(const HloType *t) {
+    return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems == 1 && (dtype_is_int(t->dtype) || t->dtype == DT_I1);
 }
 
-int64_t count_least(const Lower *l, Form f) {
-    return f.loop ? f.add + f.mul * (f.mul < 0 ? counter_last(l, f.loop) : l->loops.at[f.loop].first) : f.add;
+typedef struct Reading {
+    const Lower *l;
+    RegionId region; // of the value asked for
+} Reading;
+
+static void counter_range(const AffineReader *r, uint32_t loop, int64_t *first, int64_t *last) {
+    const Loop *c = &((const Reading *)r->of)->l->loops.at[loop];
+    *first = c->first, *last = c->first + (int64_t)(c->trips - 1) * c->step;
 }
 
-int64_t count_most(const Lower *l, Form f) {
-    return f.loop ? f.add + f.mul * (f.mul < 0 ? l->loops.at[f.loop].first : counter_last(l, f.loop)) : f.add;
+// Reading ends where forms are known, and where numbers come from elsewhere.
+static bool known_form(const AffineReader *r, ValueId v, Affine *out) {
+    const Lower *l = ((const Reading *)r->of)->l;
+    OpId def = l->h->values.at[v].def;
+    out->at = l->form[v];
+    const HloAttr *flag = hlo_value_type(l->h, v)->dtype == DT_I1 ? splat_value(l->h, v) : NULL; // lies in memory once for all
+    bool here = (splat_value(l->h, v) || (def && l->users.region[def] == ((const Reading *)r->of)->region)) && !flag;
+    return out->at.known || !here || !is_number(hlo_value_type(l->h, v));
 }
+
+static AffineRange form_range(const Lower *l, Form f) {
+    return affine_range(&(AffineReader){l->h, &(Reading){l, 0}, known_form, counter_range}, &(HloType){0}, &(Affine){.at = f});
+}
+
+int64_t count_least(const Lower *l, Form f) { return (int64_t)form_range(l, f).least; }
+int64_t count_most(const Lower *l, Form f) { return (int64_t)form_range(l, f).most; }
 
 bool count_form(const Lower *l, ValueId v, Form *out) {
     assert(v);
@@ -67,118 +85,34 @@ bool count_form(const Lower *l, ValueId v, Form *out) {
     return true;
 }
 
-#define FORM_MAX ((int64_t)1 << 31)
-
-static bool give(Lower *l, ValueId v, Form f) {
-    bool small = f.mul >= -FORM_MAX && f.mul <= FORM_MAX && f.add >= -FORM_MAX && f.add <= FORM_MAX;
-    if (!small || !loop_number_fits(hlo_value_type(l->h, v)->dtype, count_least(l, f), count_most(l, f)))
-        return false;
-    if (!f.mul)
-        f.loop = 0;
-    f.known = true;
-    l->form[v] = f;
-    return true;
+void count_constant(Lower *l, ValueId v, int64_t number) {
+    Form f = {.known = true, .add = number};
+    if (affine_fits(hlo_value_type(l->h, v)->dtype, form_range(l, f)))
+        l->form[v] = f;
 }
 
-void count_constant(Lower *l, ValueId v, int64_t number) { give(l, v, (Form){.add = number}); }
-
-static bool sum_form(Form a, Form b, int64_t sign, Form *out) {
-    if (a.loop && b.loop && a.loop != b.loop)
-        return false;
-    *out = (Form){.loop = a.loop ? a.loop : b.loop, .mul = a.mul + sign * b.mul, .add = a.add + sign * b.add};
-    return true;
-}
-
-static bool product_form(Form a, Form b, Form *out) {
-    if (a.loop && b.loop)
-        return false;
-    Form x = a.loop ? a : b;
-    int64_t by = a.loop ? b.add : a.add;
-    *out = (Form){.loop = x.loop, .mul = x.mul * by, .add = x.add * by}; // both below 2^32
-    return true;
-}
-
-// The comparison has one outcome in every turn: 0 or 1; else -1.
-static int outcome(const Lower *l, const HloOp *op, Form a, Form b) {
-    int64_t al = count_least(l, a), ah = count_most(l, a), bl = count_least(l, b), bh = count_most(l, b);
-    switch (hlo_int(op, AK_COMPARISON_DIRECTION, -1)) {
-    case CMP_LT:
-        return ah < bl ? 1 : al >= bh ? 0 : -1;
-    case CMP_LE:
-        return ah <= bl ? 1 : al > bh ? 0 : -1;
-    case CMP_GT:
-        return al > bh ? 1 : ah <= bl ? 0 : -1;
-    case CMP_GE:
-        return al >= bh ? 1 : ah < bl ? 0 : -1;
-    case CMP_EQ:
-        return ah < bl || al > bh ? 0 : al == ah && bl == bh ? 1 : -1;
-    case CMP_NE:
-        return ah < bl || al > bh ? 1 : al == ah && bl == bh ? 0 : -1;
-    default:
-        return -1;
-    }
-}
-
-// The larger (or smaller) of two that never cross.
-static bool extreme_form(const Lower *l, Form a, Form b, bool larger, Form *out) {
-    bool over = count_least(l, a) >= count_most(l, b), under = count_most(l, a) <= count_least(l, b);
-    if (!over && !under)
-        return false;
-    *out = over == larger ? a : b;
-    return true;
-}
-
-static bool op_form(const Lower *l, const HloOp *op, const Form *in, Form *out) {
-    int known;
-    switch (op->code) {
-    case HLO_RESHAPE:
-    case HLO_BROADCAST_IN_DIM:
-    case HLO_CONVERT:
-        *out = in[0];
-        return true;
-    case HLO_ADD:
-        return sum_form(in[0], in[1], 1, out);
-    case HLO_SUBTRACT:
-        return sum_form(in[0], in[1], -1, out);
-    case HLO_MULTIPLY:
-        return product_form(in[0], in[1], out);
-    case HLO_MAXIMUM:
-    case HLO_MINIMUM:
-        return extreme_form(l, in[0], in[1], op->code == HLO_MAXIMUM, out);
-    case HLO_COMPARE:
-        known = outcome(l, op, in[0], in[1]);
-        *out = (Form){.add = known};
-        return known >= 0;
-    case HLO_SELECT:
-        *out = in[0].add ? in[1] : in[2];
-        return !in[0].loop;
-    case HLO_CLAMP:
-        return extreme_form(l, in[1], in[0], true, out) && extreme_form(l, *out, in[2], false, out);
-    default:
-        return false;
-    }
-}
-
-static bool is_number(const HloType *t) {
-    return t->kind == HT_TENSOR && !t->dynamic && !t->text && t->elems == 1 && (dtype_is_int(t->dtype) || t->dtype == DT_I1);
-}
-
-static bool simple_form(Lower *l, const HloOp *op) {
-    Form in[3], out;
-    if (op->nresults != 1 || op->noperands > 3 || !op->noperands || !is_number(hlo_value_type(l->h, op->results)))
-        return false;
-    for (uint32_t i = 0; i < op->noperands; i++)
-        if (!is_number(hlo_value_type(l->h, hlo_operand(l->h, op, i))) || !count_form(l, hlo_operand(l->h, op, i), &in[i]))
-            return false;
-    return op_form(l, op, in, &out) && give(l, op->results, out);
+// Gives an op's results their forms: all, or none.
+static bool find_forms(Lower *l, ValueId results, uint32_t n, const ValueId *as) {
+    AffineReader r = {l->h, &(Reading){l, 0}, known_form, counter_range};
+    Affine a;
+    for (int give = 0; give < 2; give++)
+        for (uint32_t i = 0; i < n; i++) {
+            OpId def = l->h->values.at[as[i]].def;
+            r.of = &(Reading){l, def ? l->users.region[def] : 0};
+            if (!is_number(hlo_value_type(l->h, results + i)) || !affine_read(&r, as[i], &a))
+                return false;
+            if (give)
+                l->form[results + i] = a.at;
+        }
+    return n > 0;
 }
 
 bool count_op(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
-    if (!l->loop)
+    if (!l->loop || op.code == HLO_CONSTANT)
         return false;
     if (op.code != HLO_FUSED)
-        return op.code != HLO_CONSTANT && simple_form(l, &op);
+        return op.nresults == 1 && find_forms(l, op.results, 1, &op.results);
     const HloRegion *region = hlo_op_region(l->h, &op, 0);
     for (uint32_t i = 0; i < op.noperands; i++) {
         Form f;
@@ -186,19 +120,7 @@ bool count_op(Lower *l, OpId id) {
             return false;
         l->form[region->args + i] = f;
     }
-    for (uint32_t i = 0; i + 1 < region->ops.n; i++) {
-        HloOp inner = *hlo_at(l->h, region->ops.at[i]);
-        if (inner.code != HLO_CONSTANT && !simple_form(l, &inner))
-            return false;
-    }
-    const HloOp *ret = region_return(l->h, region);
-    Form f[2];
-    bool all = op.nresults <= 2;
-    for (uint32_t i = 0; i < op.nresults && all; i++)
-        all = is_number(hlo_value_type(l->h, op.results + i)) && count_form(l, hlo_operand(l->h, ret, i), &f[i]);
-    for (uint32_t i = 0; i < op.nresults && all; i++)
-        l->form[op.results + i] = f[i];
-    return all;
+    return find_forms(l, op.results, op.nresults, &l->h->operands.at[region_return(l->h, region)->operands]);
 }
 
 // --- views ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #ifndef OTRN_TILE_STEP_H
 #define OTRN_TILE_STEP_H
 
+#include "hlo/affine.h"
 #include "hlo/query.h"
 #include "hlo/users.h"
 #include "tile/tile.h"
@@ -17,12 +18,6 @@
 typedef uint32_t BufId; // 0 is no buffer
 
 typedef enum BufKind { BUF_TEMP, BUF_ARG, BUF_RESULT, BUF_CONST, BUF_VIEW } BufKind;
-
-typedef struct Form { // a number: mul * the counter of `loop` + add
-    bool known;
-    uint32_t loop; // 0: none, just add
-    int64_t mul, add;
-} Form;
 
 // Completion counts that must be reached before the memory may be touched: per semaphore in use.
 #define HAZ_SEMS (ENG_COUNT + 16) // five engines and the queues of emit.h
