@@ -8,22 +8,12 @@
 // Gradients of keys and values are products of rows with queries and values that are converted, or turned, just for them; weights of
 // attention meet values whose bias is added then. Standing before the rows they let tile/block.c take rows and product together.
 #include "hlo/dot.h"
-#include "hlo/users.h"
-#include "pass/walk.h"
+#include "pass/schedule.h"
 
-#define DEPTH_MAX 8
+#define CONE_MAX 64 // ops that go together
 
-typedef struct Early {
-    Compile *c;
-    Hlo *h;
-    Users u;
-    uint32_t *to; // per op: position of the program it goes before, plus one; 0: it stays
-    bool views;   // only what moves nothing
-    Moves moves;
-} Early;
-
-static bool may_go(const Early *e, const HloOp *op) {
-    return op->code == HLO_RESHAPE || (!e->views && (op->code == HLO_CONVERT || op->code == HLO_TRANSPOSE || op->code == HLO_ROWS));
+static bool may_move(const void *views, const HloOp *op) {
+    return op->code == HLO_RESHAPE || (!*(const bool *)views && (op->code == HLO_CONVERT || op->code == HLO_TRANSPOSE || op->code == HLO_ROWS));
 }
 
 // The row program whose result, reshaped or not, the value is.
@@ -32,61 +22,30 @@ static OpId program_of(const Hlo *h, ValueId v) {
     return def && hlo_at(h, def)->code == HLO_ROWS ? def : 0;
 }
 
-static bool may_stand_before(const Early *e, ValueId v, OpId rows, uint32_t depth) {
-    if (users_there_before(&e->u, v, rows))
-        return true;
-    OpId def = e->h->values.at[v].def;
-    const HloOp *op = hlo_at(e->h, def);
-    bool may = depth < DEPTH_MAX && def != rows && may_go(e, op);
-    for (uint32_t k = 0; k < op->noperands && may; k++)
-        may = may_stand_before(e, hlo_operand(e->h, op, k), rows, depth + 1);
-    return may;
-}
+typedef struct Early {
+    Schedule s;
+    bool views; // only what moves nothing
+} Early;
 
-static void stand_before(Early *e, ValueId v, OpId rows) {
-    if (users_there_before(&e->u, v, rows))
-        return;
-    OpId def = e->h->values.at[v].def;
-    const HloOp *op = hlo_at(e->h, def);
-    uint32_t at = e->u.position[rows] + 1;
-    e->to[def] = e->to[def] && e->to[def] < at ? e->to[def] : at;
-    for (uint32_t k = 0; k < op->noperands; k++)
-        stand_before(e, hlo_operand(e->h, op, k), rows);
-}
-
-static void early_region(Early *e, RegionId r) {
-    Hlo *h = e->h;
-    uint32_t n = h->regions.at[r].ops.n;
-    bool moves = false;
-    for (uint32_t i = 0; i < n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        const HloOp *op = hlo_at(h, id);
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            early_region(e, h->op_regions.at[op->regions + k]);
+static void early_region(void *pass, RegionId r) {
+    Early *e = pass;
+    const Hlo *h = e->s.h;
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
+        const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
         for (uint32_t side = 0; side < 2 && dot_on_tensor_engine(h, op); side++) {
-            OpId rows = program_of(h, hlo_operand(h, op, side));
-            ValueId other = hlo_operand(h, op, !side);
-            if (!rows || e->u.region[rows] != r || users_there_before(&e->u, other, rows) || !may_stand_before(e, other, rows, 0))
-                continue;
-            stand_before(e, other, rows);
-            moves = true;
+            OpId rows = program_of(h, hlo_operand(h, op, side)), other = h->values.at[hlo_operand(h, op, !side)].def;
+            bool behind = rows && e->s.u.region[rows] == r && !users_there_before(&e->s.u, hlo_operand(h, op, !side), rows);
+            if (behind && other != rows && may_move(&e->views, hlo_at(h, other)))
+                schedule_raise(&e->s, other, e->s.u.position[rows] - 0.5, may_move, &e->views, CONE_MAX);
         }
     }
-    if (!moves)
-        return;
-    for (uint32_t i = 0; i < n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        if (e->to[id])
-            moves_before(&e->moves, id, h->regions.at[r].ops.at[e->to[id] - 1]);
-    }
-    moves_make(&e->moves, r);
+    schedule_make(&e->s, r);
 }
 
 static void early(Compile *c, bool views) {
-    Early e = {.c = c, .h = c->hlo, .to = ARENA_NEWN(c->scratch, uint32_t, c->hlo->ops.n + 1), .views = views};
-    moves_init(&e.moves, c);
-    users_make(&e.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    early_region(&e, hlo_main(c->hlo)->body);
+    Early e = {.views = views};
+    schedule_init(&e.s, c);
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, early_region, &e);
 }
 
 void pass_early(Compile *c) { early(c, false); }

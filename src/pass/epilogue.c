@@ -12,7 +12,7 @@
 #include "pass/epilogue.h"
 
 #include "hlo/dot.h"
-#include "pass/walk.h"
+#include "pass/schedule.h"
 
 #define NEAR 16 // ops
 
@@ -95,13 +95,20 @@ bool epilogue_is_ready(const Users *u, const Epilogue *p) {
 // --- the pass ----------------------------------------------------------------------------------------
 
 typedef struct Pass {
-    Compile *c;
     Hlo *h;
     Users u; // places as they were
-    uint32_t *place;       // per op: behind which of these it stands now
-    bool *has_rows; // per op
-    Moves moves;
+    Schedule s;
+    uint32_t *place; // per op: behind which of these it stands now
+    bool *has_rows;  // per op
+    uint32_t moved;
 } Pass;
+
+#define MOVED_MAX 16777216.0
+
+static void move_behind(Pass *p, OpId id, uint32_t at) { // and behind what has moved there before
+    assert(p->moved < MOVED_MAX);
+    p->s.key[id] = at + 0.25 + ++p->moved / (2 * MOVED_MAX);
+}
 
 // All that happens to the value is that the program returns it, or that it is put into a stack of its loop.
 static bool is_handed_on(const Pass *p, ValueId v) {
@@ -129,7 +136,7 @@ static uint64_t result_bytes(const Pass *p, OpId id) {
 // Who makes the value, in the program's region; with `views` a reshape that still may go anywhere is nobody. 0: it is there from the start.
 static OpId maker_of(const Pass *p, const Epilogue *e, ValueId v, bool views) {
     OpId def = p->h->values.at[v].def;
-    while (def && hlo_at(p->h, def)->code == HLO_RESHAPE && views && !p->moves.away[def])
+    while (def && hlo_at(p->h, def)->code == HLO_RESHAPE && views && !schedule_is_moved(&p->s, def))
         def = p->h->values.at[hlo_operand(p->h, hlo_at(p->h, def), 0)].def;
     return def && p->u.region[def] == p->u.region[e->rows] ? def : 0;
 }
@@ -171,36 +178,36 @@ static bool may_meet(const Pass *p, const Epilogue *e, uint32_t at) {
 }
 
 // Reshapes on the value's way go along: with all, those between product and program, else those that stand behind the place.
-static void take_views(Pass *p, OpId rows, ValueId v, uint32_t at, bool all, OpId behind) {
+static void take_views(Pass *p, OpId rows, ValueId v, uint32_t at, bool all) {
     OpId def = p->h->values.at[v].def;
-    if (!def || hlo_at(p->h, def)->code != HLO_RESHAPE || p->u.region[def] != p->u.region[rows] || p->moves.away[def])
+    if (!def || hlo_at(p->h, def)->code != HLO_RESHAPE || p->u.region[def] != p->u.region[rows] || schedule_is_moved(&p->s, def))
         return;
-    take_views(p, rows, hlo_operand(p->h, hlo_at(p->h, def), 0), at, all, behind);
+    take_views(p, rows, hlo_operand(p->h, hlo_at(p->h, def), 0), at, all);
     if (p->place[def] <= at && !all)
         return;
     p->place[def] = at;
-    moves_behind(&p->moves, def, behind);
+    move_behind(p, def, at);
 }
 
 // Reshapes of other operands, product, reshapes between the two, program: behind that place.
-static void meet(Pass *p, const Epilogue *e, uint32_t at, OpId behind) {
+static void meet(Pass *p, const Epilogue *e, uint32_t at) {
     Hlo *h = p->h;
     *hlo_attr_slot(h, e->rows, AK_PRODUCT) = (HloAttr){.kind = HA_INT, .i = e->index};
     p->has_rows[e->dot] = true;
     p->place[e->rows] = p->place[e->dot] = at;
     for (uint32_t i = 0; i < hlo_at(h, e->rows)->noperands; i++)
         if (i != e->index)
-            take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), i), at, false, behind);
-    moves_behind(&p->moves, e->dot, behind);
-    take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), e->index), at, true, behind);
-    moves_behind(&p->moves, e->rows, behind);
+            take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), i), at, false);
+    move_behind(p, e->dot, at);
+    take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), e->index), at, true);
+    move_behind(p, e->rows, at);
 }
 
-static void try_rows(Pass *p, RegionId r, OpId id) {
+static void try_rows(Pass *p, OpId id) {
     Epilogue best = {0}, e;
     uint32_t place = 0;
     for (uint32_t i = 0; i < hlo_at(p->h, id)->noperands; i++) { // of several products the last: the others are there then
-        if (!epilogue_suits(&p->u, id, i, &e) || p->has_rows[e.dot] || p->moves.away[e.dot])
+        if (!epilogue_suits(&p->u, id, i, &e) || p->has_rows[e.dot] || schedule_is_moved(&p->s, e.dot))
             continue;
         uint32_t at = meeting_place(p, &e, false);
         if (!may_meet(p, &e, at))
@@ -209,7 +216,7 @@ static void try_rows(Pass *p, RegionId r, OpId id) {
             best = e, place = at;
     }
     if (best.dot)
-        meet(p, &best, place, p->h->regions.at[r].ops.at[place]);
+        meet(p, &best, place);
 }
 
 static void epilogue_region(Pass *p, RegionId r) {
@@ -218,18 +225,18 @@ static void epilogue_region(Pass *p, RegionId r) {
         OpId id = h->regions.at[r].ops.at[i];
         HloOp op = *hlo_at(h, id);
         if (op.code == HLO_ROWS)
-            try_rows(p, r, id);
+            try_rows(p, id);
         for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
             epilogue_region(p, h->op_regions.at[op.regions + k]);
     }
-    moves_make(&p->moves, r);
+    schedule_make(&p->s, r);
 }
 
 void pass_epilogue(Compile *c) {
     uint32_t n = c->hlo->ops.n + 1;
-    Pass p = {.c = c, .h = c->hlo, .has_rows = ARENA_NEWN(c->scratch, bool, n)};
-    moves_init(&p.moves, c);
-    users_make(&p.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
+    Pass p = {.h = c->hlo, .has_rows = ARENA_NEWN(c->scratch, bool, n)};
+    schedule_init(&p.s, c);
+    p.u = p.s.u;
     p.place = arena_dup(c->scratch, p.u.position, n * sizeof *p.u.position);
     epilogue_region(&p, hlo_main(c->hlo)->body);
     early_views(c); // products went up: reshapes of their results may stand before more programs now

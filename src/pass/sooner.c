@@ -6,20 +6,12 @@
 //
 // A mean over the targets that count is divided by their number on all replicas, and no gradient is there without it. A small
 // collective is all latency; the number needs only the targets, so it can meet beside the layers.
-#include "pass/walk.h"
+#include "pass/schedule.h"
 
 #define ELEMS_MAX 65536 // of every value on the way
 
-typedef struct Sooner {
-    const Hlo *h;
-    bool *known;  // per op: needs only arguments
-    bool *behind; // … and one of the sums
-    bool *moved;
-} Sooner;
-
-static bool is_coll(const HloOp *op) { return hlo_row(op)->cls == HC_COLL; }
-
-static bool is_small(const Hlo *h, const HloOp *op) {
+static bool is_small(const void *hlo, const HloOp *op) {
+    const Hlo *h = hlo;
     int cls = hlo_row(op)->cls;
     bool sums = op->code == HLO_ALL_REDUCE && op->nresults == 1;
     if (op->nresults != 1 || !(cls <= HC_RED || op->code == HLO_CONSTANT || sums) || (!sums && op_has_effect(h, op)))
@@ -28,48 +20,25 @@ static bool is_small(const Hlo *h, const HloOp *op) {
     return hlo_is_plain(t) && t->elems <= ELEMS_MAX;
 }
 
-// One walk in the order of the program, so operands are decided.
-static void note(Sooner *s, OpId id) {
-    const HloOp *op = hlo_at(s->h, id);
-    bool known = is_small(s->h, op), behind = op->code == HLO_ALL_REDUCE;
-    for (uint32_t k = 0; k < op->noperands; k++) {
-        OpId def = s->h->values.at[hlo_operand(s->h, op, k)].def;
-        known = known && (!def || s->known[def]);
-        behind = behind || (def && s->behind[def]);
-    }
-    s->known[id] = known;
-    s->behind[id] = known && behind;
-}
-
-// … and one against it: what the moved need moves.
-static void need(Sooner *s, OpId id) {
-    const HloOp *op = hlo_at(s->h, id);
-    s->moved[id] = s->moved[id] || s->behind[id];
-    for (uint32_t k = 0; s->moved[id] && k < op->noperands; k++) {
-        OpId def = s->h->values.at[hlo_operand(s->h, op, k)].def;
-        if (def)
-            s->moved[def] = true;
-    }
-}
-
 void pass_sooner(Compile *c) {
     Hlo *h = c->hlo;
     RegionId body = hlo_main(h)->body;
     const HloRegion *r = &h->regions.at[body];
-    Sooner s = {h, ARENA_NEWN(c->scratch, bool, h->ops.n + 1), ARENA_NEWN(c->scratch, bool, h->ops.n + 1), ARENA_NEWN(c->scratch, bool, h->ops.n + 1)};
+    bool *behind = ARENA_NEWN(c->scratch, bool, h->ops.n + 1); // per op: one of the sums, or made of one
     uint32_t first = 0;
-    while (first < r->ops.n && !is_coll(hlo_at(h, r->ops.at[first])))
+    while (first < r->ops.n && hlo_row(hlo_at(h, r->ops.at[first]))->cls != HC_COLL)
         first++;
     if (first >= r->ops.n)
         return;
-    for (uint32_t i = 0; i < r->ops.n; i++)
-        note(&s, r->ops.at[i]);
-    for (uint32_t i = r->ops.n; i-- > 0;)
-        need(&s, r->ops.at[i]);
-    Moves moves;
-    moves_init(&moves, c);
-    for (uint32_t i = first + 1; i < r->ops.n; i++)
-        if (s.moved[r->ops.at[i]])
-            moves_behind(&moves, r->ops.at[i], r->ops.at[first]);
-    moves_make(&moves, body);
+    Schedule s;
+    schedule_init(&s, c);
+    for (uint32_t i = first + 1; i < r->ops.n; i++) {
+        OpId id = r->ops.at[i];
+        const HloOp *op = hlo_at(h, id);
+        behind[id] = op->code == HLO_ALL_REDUCE;
+        for (uint32_t k = 0; k < op->noperands && !behind[id]; k++)
+            behind[id] = behind[h->values.at[hlo_operand(h, op, k)].def];
+        behind[id] = behind[id] && is_small(h, op) && schedule_raise(&s, id, first + 0.5, is_small, h, UINT32_MAX);
+    }
+    schedule_make(&s, body);
 }

@@ -192,37 +192,6 @@ void walk_rewrite(Walk *w, RegionId r, WalkVisit visit, void *pass) {
     w->out = outer;
 }
 
-void moves_init(Moves *m, Compile *c) {
-    uint32_t n = c->hlo->ops.n + 1;
-    *m = (Moves){c->hlo, c->scratch, ARENA_NEWN(c->scratch, bool, n), ARENA_NEWN(c->scratch, OpList, n), ARENA_NEWN(c->scratch, OpList, n)};
-}
-
-void moves_before(Moves *m, OpId id, OpId place) {
-    VEC_PUSH(m->arena, &m->before[place], id);
-    m->away[id] = true;
-}
-
-void moves_behind(Moves *m, OpId id, OpId place) {
-    VEC_PUSH(m->arena, &m->behind[place], id);
-    m->away[id] = true;
-}
-
-void moves_make(const Moves *m, RegionId r) {
-    const HloRegion *region = &m->h->regions.at[r];
-    OpList out = {0};
-    for (uint32_t i = 0; i < region->ops.n; i++) {
-        OpId id = region->ops.at[i];
-        for (uint32_t k = 0; k < m->before[id].n; k++)
-            VEC_PUSH(m->arena, &out, m->before[id].at[k]);
-        if (!m->away[id])
-            VEC_PUSH(m->arena, &out, id);
-        for (uint32_t k = 0; k < m->behind[id].n; k++)
-            VEC_PUSH(m->arena, &out, m->behind[id].at[k]);
-    }
-    assert(out.n == region->ops.n); // the same ops, each once
-    walk_set_ops(m->h, r, &out);
-}
-
 static uint32_t map_slot(const ValueMap *m, ValueId from) {
     uint32_t i = from * 2654435761u >> 7 & (m->cap - 1);
     while (m->at[i].from && m->at[i].from != from)

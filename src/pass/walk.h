@@ -84,18 +84,6 @@ static inline bool walk_is_permutation(const int64_t *perm, int rank) {
     return seen + 1 == UINT64_C(1) << rank;
 }
 
-// Ops of a region that go to other places of it: what they read stands there, and who reads them stands behind.
-typedef struct Moves {
-    Hlo *h;
-    Arena *arena;
-    bool *away;              // per op that is there: not in its own place
-    OpList *before, *behind; // … what stands around that place, in order
-} Moves;
-void moves_init(Moves *m, Compile *c);
-void moves_before(Moves *m, OpId id, OpId place);
-void moves_behind(Moves *m, OpId id, OpId place);
-void moves_make(const Moves *m, RegionId r);
-
 // Where values of one region are found in another, for bodies being put together: a hash table.
 typedef struct ValueMap {
     struct { ValueId from, to; } *at;
