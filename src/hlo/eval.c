@@ -358,10 +358,6 @@ void eval_call_func(Eval *e, OpId id, const char *name, const Tensor *args, uint
     run_func(e, id, f, args, nargs, results, n);
 }
 
-bool eval_same_dims(const HloType *a, const HloType *b) {
-    return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
-}
-
 void eval_need_dims(Eval *e, OpId op, const HloType *t, uint32_t rank, const int64_t *dims) {
     bool ok = t->rank == rank;
     for (uint32_t i = 0; ok && i < rank; i++)

@@ -86,7 +86,7 @@ void eval_cast_one(int from, int to, const void *src, void *dst) {
 
 void eval_convert(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[0]);
-    eval_need(e, id, eval_same_dims(s, t), "operand and result must have one shape");
+    eval_need(e, id, hlo_same_dims(s, t), "operand and result must have one shape");
     size_t from = dtype_bytes(s->dtype), to = dtype_bytes(t->dtype), total = (size_t)t->elems;
     const uint8_t *src = in[0].data;
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);
@@ -128,7 +128,7 @@ void eval_bitcast(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     int sb = dtype_row(s->dtype)->bits, tb = dtype_row(t->dtype)->bits;
     int64_t k = sb < tb ? tb / sb : sb / tb;
     const HloType *narrow = sb < tb ? s : t, *wide = sb < tb ? t : s;
-    bool ok = eval_same_dims(s, t) && sb == tb;
+    bool ok = hlo_same_dims(s, t) && sb == tb;
     if (sb != tb)
         ok = (sb < tb ? tb % sb : sb % tb) == 0 && narrow->rank == wide->rank + 1 &&
              narrow->dims[wide->rank] == k && narrow->elems == wide->elems * k;
@@ -250,7 +250,7 @@ static void parts(Eval *e, OpId id, const Tensor *in, Tensor *out, PartFn *fn) {
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[0]);
     bool is_complex = dtype_is_complex(s->dtype);
     int want = s->dtype == DT_C64 ? DT_F32 : s->dtype == DT_C128 ? DT_F64 : s->dtype;
-    eval_need(e, id, eval_same_dims(s, t) && t->dtype == want && dtype_is_float(t->dtype),
+    eval_need(e, id, hlo_same_dims(s, t) && t->dtype == want && dtype_is_float(t->dtype),
               "the result must be the operand's real type");
     const uint8_t *src = in[0].data;
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);
@@ -281,7 +281,7 @@ void eval_complex(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     int part = t->dtype == DT_C64 ? DT_F32 : DT_F64;
     eval_need(e, id,
               in[0].type == in[1].type && dtype_is_complex(t->dtype) && s->dtype == part &&
-                  eval_same_dims(s, t),
+                  hlo_same_dims(s, t),
               "two real tensors make one complex tensor of their shape");
     size_t elem = dtype_bytes(part);
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);
@@ -300,7 +300,7 @@ static bool asks(HloOpcode code, double x) {
 
 void eval_is_finite(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[0]);
-    eval_need(e, id, eval_same_dims(s, t) && dtype_is_float(s->dtype) && t->dtype == DT_I1,
+    eval_need(e, id, hlo_same_dims(s, t) && dtype_is_float(s->dtype) && t->dtype == DT_I1,
               "takes floats, gives i1 of the same shape");
     const uint8_t *src = in[0].data;
     uint8_t *dst = out[0].data = eval_new(e, out[0].type);

@@ -76,7 +76,7 @@ static Order order_elem(int dtype, bool total, const void *a, const void *b) {
 void eval_compare(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloOp *op = eval_op_at(e, id);
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[0]);
-    eval_need(e, id, in[0].type == in[1].type && eval_same_dims(s, t) && t->dtype == DT_I1,
+    eval_need(e, id, in[0].type == in[1].type && hlo_same_dims(s, t) && t->dtype == DT_I1,
               "takes two tensors of one type, gives i1 of their shape");
     int64_t direction = hlo_int(op, AK_COMPARISON_DIRECTION, -1);
     eval_need(e, id, direction >= CMP_EQ && direction <= CMP_LT, "unknown comparison_direction");
@@ -91,7 +91,7 @@ void eval_compare(Eval *e, OpId id, const Tensor *in, Tensor *out) {
 
 void eval_select(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *p = eval_type(e, in[0]), *t = eval_type(e, out[0]);
-    eval_need(e, id, p->dtype == DT_I1 && (p->rank == 0 || eval_same_dims(p, t)),
+    eval_need(e, id, p->dtype == DT_I1 && (p->rank == 0 || hlo_same_dims(p, t)),
               "pred must be a scalar or of the result's shape");
     eval_need(e, id, in[1].type == out[0].type && in[2].type == out[0].type,
               "on_true, on_false and result must have one type");
@@ -118,7 +118,7 @@ void eval_clamp(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     int64_t stride[3], elem = (int64_t)dtype_bytes(t->dtype);
     for (int k = 0; k < 3; k++) {
         const HloType *b = eval_type(e, in[k]);
-        eval_need(e, id, b->dtype == t->dtype && (b->rank == 0 || eval_same_dims(b, t)),
+        eval_need(e, id, b->dtype == t->dtype && (b->rank == 0 || hlo_same_dims(b, t)),
                   "bounds must be scalars or of the operand's shape");
         stride[k] = b->rank ? elem : 0;
     }

@@ -176,7 +176,7 @@ void eval_all_reduce(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     bool *mine = ARENA_NEWN(e->cur, bool, op->nresults + 1u);
     for (uint32_t k = 0; k < op->nresults; k++) {
         b[k] = body_of(e, id, &in[k], &out[k]);
-        eval_need(e, id, eval_same_dims(eval_type(e, in[k]), eval_type(e, out[k])),
+        eval_need(e, id, hlo_same_dims(eval_type(e, in[k]), eval_type(e, out[k])),
                   "operand and result have one shape");
         mine[k] = m->members.n && (!rooted || root_of(e, id, in, m, k) == m->members.mine);
         zero(e, &out[k]);

@@ -76,7 +76,6 @@ static inline const HloOp *eval_op_at(const Eval *e, OpId op) {
 static inline const HloType *eval_type(const Eval *e, Tensor t) {
     return hlo_type(e->h, t.type);
 }
-bool eval_same_dims(const HloType *a, const HloType *b);
 void eval_need_dims(Eval *e, OpId op, const HloType *t, uint32_t rank, const int64_t *dims);
 // An INTS attribute of exactly n entries; when absent and dflt >= 0, n entries of dflt.
 const int64_t *eval_ints(Eval *e, OpId op, HloAttrKey key, uint32_t n, int64_t dflt);

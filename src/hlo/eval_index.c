@@ -317,7 +317,7 @@ void eval_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     for (uint32_t k = 0; k < count; k++) {
         const HloType *s = eval_type(e, in[k]), *u = eval_type(e, in[count + 1 + k]);
         const HloType *a = eval_body_arg(e, &body, k), *a2 = eval_body_arg(e, &body, count + k);
-        eval_need(e, id, eval_same_dims(s, n.space) && eval_same_dims(u, n.moved),
+        eval_need(e, id, hlo_same_dims(s, n.space) && hlo_same_dims(u, n.moved),
                   "inputs share a shape, and so do updates");
         if (in[k].type != out[k].type || s->dtype != a->dtype || u->dtype != a2->dtype ||
             s->dtype != u->dtype)

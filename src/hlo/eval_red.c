@@ -188,7 +188,7 @@ void eval_reduce(Eval *e, OpId id, const Tensor *in, Tensor *out) {
         acc_step *= reduced[i] ? 1 : s->dims[i];
     }
     for (uint32_t k = 0; k < count; k++) {
-        eval_need(e, id, eval_same_dims(eval_type(e, in[k]), s), "inputs must have one shape");
+        eval_need(e, id, hlo_same_dims(eval_type(e, in[k]), s), "inputs must have one shape");
         eval_need_dims(e, id, eval_type(e, out[k]), kept, keep);
     }
     Body body = fold_body(e, id, count, in + count, out);
@@ -309,7 +309,7 @@ void eval_reduce_window(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[0]);
     for (uint32_t k = 0; k < count; k++)
         eval_need(e, id,
-                  eval_same_dims(eval_type(e, in[k]), s) && eval_same_dims(eval_type(e, out[k]), t),
+                  hlo_same_dims(eval_type(e, in[k]), s) && hlo_same_dims(eval_type(e, out[k]), t),
                   "inputs share a shape, and so do results");
     eval_need(e, id, s->rank == t->rank, "the result has the operand's rank");
     Window w;
@@ -327,7 +327,7 @@ void eval_reduce_window(Eval *e, OpId id, const Tensor *in, Tensor *out) {
 void eval_select_and_scatter(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *s = eval_type(e, in[0]), *src = eval_type(e, in[1]), *t = eval_type(e, out[0]);
     eval_need(e, id,
-              eval_same_dims(s, t) && src->rank == s->rank && s->dtype == src->dtype &&
+              hlo_same_dims(s, t) && src->rank == s->rank && s->dtype == src->dtype &&
                   eval_type(e, in[2])->rank == 0 && eval_type(e, in[2])->dtype == s->dtype,
               "operand, source, init and result do not fit");
     Window w;
@@ -381,7 +381,7 @@ void eval_map(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     for (uint32_t r = 0; r < op->nresults; r++) {
         const HloType *rt = eval_type(e, out[r]);
         eval_need(e, id,
-                  eval_same_dims(rt, t) &&
+                  hlo_same_dims(rt, t) &&
                       hlo_value_type(e->h, hlo_operand(e->h, ret, r))->dtype == rt->dtype,
                   "the region returns the result's element type");
         out[r].data = eval_new(e, out[r].type);

@@ -78,7 +78,7 @@ void eval_sort(Eval *e, OpId id, const Tensor *in, Tensor *out) {
               "the comparator returns i1");
     for (uint32_t k = 0; k < count; k++) {
         const HloType *s = eval_type(e, in[k]);
-        eval_need(e, id, eval_same_dims(s, t) && in[k].type == out[k].type,
+        eval_need(e, id, hlo_same_dims(s, t) && in[k].type == out[k].type,
                   "operands must have one shape");
         eval_need(e, id,
                   eval_body_arg(e, &less, 2 * k)->dtype == s->dtype &&
@@ -114,7 +114,7 @@ void eval_top_k(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     bool largest = hlo_int(op, AK_LARGEST, 1);
     int last = s->rank - 1;
     bool ok = s->rank >= 1 && k >= 0 && k <= s->dims[last] && t->rank == s->rank &&
-              eval_same_dims(t, x) && t->dims[last] == k && t->dtype == s->dtype &&
+              hlo_same_dims(t, x) && t->dims[last] == k && t->dtype == s->dtype &&
               x->dtype == DT_I32 && !dtype_is_complex(s->dtype);
     for (int i = 0; ok && i < last; i++)
         ok = s->dims[i] == t->dims[i];

@@ -298,6 +298,9 @@ static inline const HloOp *hlo_def_as(const Hlo *h, ValueId v, HloOpcode code) {
 // A tensor of known sizes and elements of our types, neither quantised nor encoded; with elements: not empty.
 static inline bool hlo_is_plain(const HloType *t) { return t->kind == HT_TENSOR && !t->dynamic && !t->text; }
 static inline bool hlo_has_elems(const HloType *t) { return hlo_is_plain(t) && t->elems > 0; }
+static inline bool hlo_same_dims(const HloType *a, const HloType *b) {
+    return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+}
 static inline bool hlo_is(const HloOp *op, HloTrait trait) { return hlo_op_rows[op->code].traits & trait; }
 static inline bool hlo_is_elementwise(const HloOp *op) { return hlo_op_rows[op->code].cls <= HC_EW3; }
 const HloAttr *hlo_attr(const HloOp *op, HloAttrKey key); // NULL when absent (no slot or HA_NONE)

@@ -13,10 +13,6 @@
 
 #define GROUP_INPUTS_MAX 16
 
-static bool same_dims(const HloType *a, const HloType *b) {
-    return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
-}
-
 static bool is_fusible(const Hlo *h, const HloOp *op) {
     const HloOpRow *row = hlo_row(op);
     if (row->cls > HC_EW3 || row->dialect != HD_STABLEHLO || op->nresults != 1)
@@ -26,7 +22,7 @@ static bool is_fusible(const Hlo *h, const HloOp *op) {
         return false;
     for (uint32_t i = 0; i < op->noperands; i++) {
         const HloType *in = hlo_value_type(h, hlo_operand(h, op, i));
-        if (in->kind != HT_TENSOR || in->text || !same_dims(in, out) || dtype_is_complex(in->dtype))
+        if (in->kind != HT_TENSOR || in->text || !hlo_same_dims(in, out) || dtype_is_complex(in->dtype))
             return false;
     }
     return true;
@@ -74,20 +70,13 @@ static TypeId scalar_type(Hlo *h, ValueId v) {
     return hlo_type_tensor(h, hlo_value_type(h, v)->dtype, 0, NULL);
 }
 
-static bool has_value(const Values *list, ValueId v) {
-    for (uint32_t i = 0; i < list->n; i++)
-        if (list->at[i] == v)
-            return true;
-    return false;
-}
-
 // Operands that come from outside of both groups and are neither splats nor broadcast scalars, each once.
 static void add_inputs(Grouper *f, const HloOp *op, uint32_t group, uint32_t other, Values *inputs) {
     for (uint32_t k = 0; k < op->noperands; k++) {
         ValueId v = hlo_operand(f->w.hlo, op, k);
         uint32_t of = group_member(f, v);
         if (of != group && of != other && !splat_value(f->w.hlo, v) && !scalar_behind(f->w.hlo, v) &&
-            !has_value(inputs, v))
+            !values_have(inputs, v))
             VEC_PUSH(f->w.arena, inputs, v);
     }
 }
@@ -179,7 +168,7 @@ static bool have_room(Grouper *f, uint32_t a, uint32_t b, const HloOp *op) {
     uint32_t count = a == b ? 1 : 2, ops = 0;
     Values inputs = {0};
     for (uint32_t k = 0; k < count; k++) {
-        if (!same_dims(hlo_type(h, groups[k]->shape), hlo_value_type(h, op->results)))
+        if (!hlo_same_dims(hlo_type(h, groups[k]->shape), hlo_value_type(h, op->results)))
             return false;
         ops += groups[k]->ops.n;
         for (uint32_t i = 0; i < groups[k]->ops.n; i++)

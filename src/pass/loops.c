@@ -142,11 +142,6 @@ ValueId loop_write_piece(Walk *w, OpList *ops, ValueId stack, ValueId piece, Val
 
 // --- stacks of wide values ----------------------------------------------------------------------------
 
-static const HloOp *maker(const Hlo *h, ValueId v) {
-    OpId def = h->values.at[v].def;
-    return def ? hlo_at(h, def) : NULL;
-}
-
 static bool is_zero(const Hlo *h, ValueId v) {
     const HloAttr *one = splat_value(h, v);
     uint64_t bits[2] = {0};
@@ -158,9 +153,9 @@ static bool is_zero(const Hlo *h, ValueId v) {
 
 // The narrow float that a piece was before it was widened, behind reshapes; 0: it was none.
 static ValueId before_widening(const Hlo *h, ValueId piece) {
-    const HloOp *op = maker(h, piece);
+    const HloOp *op = hlo_def(h, piece);
     while (op && is_reshape(h, op))
-        op = maker(h, hlo_operand(h, op, 0));
+        op = hlo_def(h, hlo_operand(h, op, 0));
     if (!op || op->code != HLO_CONVERT)
         return 0;
     int from = hlo_value_type(h, hlo_operand(h, op, 0))->dtype, to = hlo_value_type(h, piece)->dtype;
@@ -183,7 +178,7 @@ static ValueId narrow_piece(const Users *u, const HloOp *loop, uint32_t k) {
     const Hlo *h = u->h;
     RegionId body = h->op_regions.at[loop->regions + 1];
     ValueId arg = h->regions.at[body].args + k, next = hlo_operand(h, region_return(h, &h->regions.at[body]), k);
-    const HloOp *op = maker(h, next);
+    const HloOp *op = hlo_def(h, next);
     uint32_t reads, writes, asked;
     users_of(u, arg, &reads);
     users_of(u, next, &writes);

@@ -40,13 +40,6 @@ static const int64_t *kinds_of(const HloOp *rows) {
     return hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n);
 }
 
-static ValueId root(const Hlo *h, ValueId v) { // programs do not see how dimensions are grouped
-    OpId def;
-    while ((def = h->values.at[v].def) && hlo_at(h, def)->code == HLO_RESHAPE)
-        v = hlo_operand(h, hlo_at(h, def), 0);
-    return v;
-}
-
 // A program by itself: no product goes before or behind it in one step.
 static bool stands_alone(const Join *j, OpId id) {
     const HloOp *op = hlo_at(j->h, id);
@@ -59,7 +52,7 @@ static bool stands_alone(const Join *j, OpId id) {
 
 static bool reads(const Join *j, const HloOp *op, ValueId v) {
     for (uint32_t i = 0; i < op->noperands; i++)
-        if (kinds_of(op)[i] == FUSED_SAME && root(j->h, hlo_operand(j->h, op, i)) == v)
+        if (kinds_of(op)[i] == FUSED_SAME && before_reshapes(j->h, hlo_operand(j->h, op, i)) == v)
             return true;
     return false;
 }
@@ -69,7 +62,7 @@ static bool shares_rows(const Join *j, const HloOp *a, const HloOp *b) {
         if (hlo_value_type(j->h, a->results + k)->elems >= SHARED_MIN && reads(j, b, a->results + k))
             return true;
     for (uint32_t i = 0; i < a->noperands; i++) {
-        ValueId v = root(j->h, hlo_operand(j->h, a, i));
+        ValueId v = before_reshapes(j->h, hlo_operand(j->h, a, i));
         if (kinds_of(a)[i] == FUSED_SAME && hlo_value_type(j->h, v)->elems >= SHARED_MIN && reads(j, b, v))
             return true;
     }
@@ -99,7 +92,7 @@ static bool may_be_before(const Join *j, ValueId v, OpId id, int depth) {
 
 // Which result of the first program an operand of the second is; -1: none.
 static int64_t result_of(const Join *j, OpId first, ValueId operand) {
-    ValueId v = root(j->h, operand);
+    ValueId v = before_reshapes(j->h, operand);
     return j->h->values.at[v].def == first ? (int64_t)(v - hlo_at(j->h, first)->results) : -1;
 }
 
@@ -119,7 +112,7 @@ static bool fit_together(const Join *j, OpId first, OpId second) {
         return false;
     for (uint32_t i = 0; i < b->noperands; i++) {
         int64_t k = result_of(j, first, hlo_operand(h, b, i));
-        if (k >= 0 ? ca > LONG || ra <= TILE || !goes_on(j, first, (uint32_t)k, kinds_of(b)[i]) : !may_be_before(j, root(h, hlo_operand(h, b, i)), first, 0))
+        if (k >= 0 ? ca > LONG || ra <= TILE || !goes_on(j, first, (uint32_t)k, kinds_of(b)[i]) : !may_be_before(j, before_reshapes(h, hlo_operand(h, b, i)), first, 0))
             return false;
     }
     return stands_alone(j, second);
@@ -147,7 +140,7 @@ static void join(Join *j, OpId first, OpId second) {
     for (int p = 0; p < 2; p++) {
         HloOp op = *hlo_at(h, both[p]);
         for (uint32_t i = 0; i < op.noperands; i++) {
-            ValueId v = root(h, hlo_operand(h, &op, i));
+            ValueId v = before_reshapes(h, hlo_operand(h, &op, i));
             at[p][i] = result_of(j, first, v) >= 0 ? -1 : (int64_t)rows_make_operand(&m, v, kinds_of(&op)[i]);
         }
         for (uint32_t k = 0; k < op.nresults; k++) {

@@ -76,13 +76,6 @@ static bool is_kept_result(const Scores *s, const Pair *p, ValueId inner) {
     return false;
 }
 
-static bool has_value(const Values *list, ValueId v) {
-    for (uint32_t i = 0; i < list->n; i++)
-        if (list->at[i] == v)
-            return true;
-    return false;
-}
-
 static uint32_t result_of(const Scores *s, OpId first, ValueId inner) {
     uint32_t k = 0;
     while (rows_returned(s->h, first, k) != inner)
@@ -220,20 +213,13 @@ static bool is_large(const Scores *s, OpId rows) {
     return hlo_rows_fit(s->h, hlo_at(s->h, rows), &r, &c, why) && r * c >= LARGE_MIN;
 }
 
-static ValueId root(const Hlo *h, ValueId v) { // through reshapes
-    OpId def;
-    while ((def = h->values.at[v].def) && hlo_at(h, def)->code == HLO_RESHAPE)
-        v = hlo_operand(h, hlo_at(h, def), 0);
-    return v;
-}
-
 // The argument of R2's region that is this value, 0: none.
 static ValueId argument_of(const Scores *s, OpId second, ValueId v, int64_t kind) {
     HloOp r2 = op_of(s, second);
     uint32_t n;
     const int64_t *kinds = hlo_ints(&r2, AK_BROADCAST_DIMENSIONS, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (kinds[i] == kind && root(s->h, hlo_operand(s->h, &r2, i)) == root(s->h, v))
+        if (kinds[i] == kind && before_reshapes(s->h, hlo_operand(s->h, &r2, i)) == before_reshapes(s->h, v))
             return body_of(s, second)->args + i;
     return 0;
 }
@@ -488,7 +474,7 @@ static bool match_fewer(Scores *s, OpId first, Pair *p) {
     for (uint32_t i = 0; i < list.n; i++)
         s->node[list.at[i]] = 0;
     for (uint32_t k = 0; k < op.nresults; k++)
-        p->again[k] = p->again[k] && !has_value(&p->stores, rows_returned(s->h, first, k));
+        p->again[k] = p->again[k] && !values_have(&p->stores, rows_returned(s->h, first, k));
     return (double)least <= (double)now * KEEP_GAIN;
 }
 
@@ -539,13 +525,13 @@ typedef struct Slice {
 } Slice;
 
 static void add_value(const Scores *s, Values *list, ValueId v) {
-    if (!has_value(list, v))
+    if (!values_have(list, v))
         VEC_PUSH(s->c->scratch, list, v);
 }
 
 static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegion *r, ValueId v, bool top) {
     OpId def = s->h->values.at[v].def;
-    if (sl->cheap && !top && def && is_full(s, v) && (p->fewer ? has_value(&p->stores, v) : is_kept_result(s, p, v))) {
+    if (sl->cheap && !top && def && is_full(s, v) && (p->fewer ? values_have(&p->stores, v) : is_kept_result(s, p, v))) {
         add_value(s, &sl->stored, v);
         return;
     }

@@ -46,21 +46,14 @@ static bool is_candidate(const Hlo *h, const HloOp *op) {
     return op->code == HLO_REDUCE && op->noperands == 2 && op->nresults == 1 && in->elems <= REDUCED_ELEMS;
 }
 
-static bool same_dims(const HloType *a, const HloType *b) {
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
-}
-
 static bool are_alike(const Hlo *h, const HloOp *a, const HloOp *b) {
     if ((a->code == HLO_REDUCE) != (b->code == HLO_REDUCE))
         return false;
     if (a->code != HLO_REDUCE)
-        return same_dims(hlo_value_type(h, a->results), hlo_value_type(h, b->results));
+        return hlo_same_dims(hlo_value_type(h, a->results), hlo_value_type(h, b->results));
     uint32_t n, m;
     const int64_t *x = hlo_ints(a, AK_DIMENSIONS, &n), *y = hlo_ints(b, AK_DIMENSIONS, &m);
-    bool same = n == m && same_dims(hlo_value_type(h, hlo_operand(h, a, 0)), hlo_value_type(h, hlo_operand(h, b, 0)));
+    bool same = n == m && hlo_same_dims(hlo_value_type(h, hlo_operand(h, a, 0)), hlo_value_type(h, hlo_operand(h, b, 0)));
     for (uint32_t i = 0; same && i < n; i++)
         same = x[i] == y[i];
     return same;

@@ -53,11 +53,6 @@ typedef struct Stacks {
     bool *early;          // per op: is made before the loop now
 } Stacks;
 
-static const HloOp *maker(const Stacks *s, ValueId v) {
-    OpId def = s->h->values.at[v].def;
-    return def ? hlo_at(s->h, def) : NULL;
-}
-
 static bool is_behind(const Stacks *s, ValueId v) { return !users_there_before(&s->u, v, s->loop); }
 
 static bool is_result(const Stacks *s, ValueId v) { return s->h->values.at[v].def == s->loop; }
@@ -132,7 +127,7 @@ static Kind kind_of(Stacks *s, ValueId v, int depth) {
     else if (is_result(s, v))
         kind = s->piece_of[s->h->values.at[v].index] ? MEMBER : NO;
     else if (is_behind(s, v))
-        kind = kind_of_op(s, maker(s, v), depth);
+        kind = kind_of_op(s, hlo_def(s->h, v), depth);
     s->kind[v] = (uint8_t)kind;
     return kind;
 }
@@ -270,7 +265,7 @@ static ValueId piece_of(Stacks *s, ValueId v) {
     assert(kind_of(s, v, DEPTH_MAX) != NO);
     TypeId type = piece_type(s, v);
     LocId loc = hlo_at(s->h, s->loop)->loc;
-    HloOp op = maker(s, v) ? *maker(s, v) : (HloOp){0};
+    HloOp op = hlo_def(s->h, v) ? *hlo_def(s->h, v) : (HloOp){0};
     ValueId made;
     if (is_result(s, v)) {
         ValueId piece = s->piece_of[s->h->values.at[v].index];
@@ -399,7 +394,7 @@ static void change(Stacks *s, const bool *taken) {
 static ValueId stack_piece(Stacks *s, const HloOp *loop, const LoopCount *n, uint32_t k) {
     const Hlo *h = s->h;
     ValueId arg = h->regions.at[s->body].args + k, next = hlo_operand(h, region_return(h, &h->regions.at[s->body]), k);
-    const HloOp *op = maker(s, next);
+    const HloOp *op = hlo_def(s->h, next);
     uint32_t reads, writes, asked;
     users_of(&s->u, arg, &reads);
     users_of(&s->u, next, &writes);
@@ -414,7 +409,7 @@ static ValueId stack_piece(Stacks *s, const HloOp *loop, const LoopCount *n, uin
         return 0;
     s->index = index;
     ValueId v = hlo_operand(h, op, 1);
-    for (op = maker(s, v); op && is_reshape(h, op); op = maker(s, v))
+    for (op = hlo_def(s->h, v); op && is_reshape(h, op); op = hlo_def(s->h, v))
         v = hlo_operand(h, op, 0);
     return v;
 }

@@ -15,6 +15,12 @@
 
 typedef VEC(OpId) OpList;
 typedef VEC(ValueId) Values;
+static inline bool values_have(const Values *list, ValueId v) {
+    bool found = false;
+    for (uint32_t i = 0; i < list->n && !found; i++)
+        found = list->at[i] == v;
+    return found;
+}
 
 typedef struct Walk {
     Compile *c;
