@@ -10,7 +10,7 @@
 #define ROWS_MIN_ELEMS 512 // below this a GpSimd kernel over HBM costs less than transfers in and out
 
 // Rows and columns of a batch up to which attention's products and its row program are better apart: in one tile nothing overlaps, and many
-// such products are taken together (tile/batch.c). Where the array turns operands too, each batch begins with that, and two tiles do not fill
+// such products are taken together (tile/dot.c). Where the array turns operands too, each batch begins with that, and two tiles do not fill
 // the time either.
 static inline int64_t rows_short(const ChipFile *chip) { return chip && chip->dma_transpose <= 0 ? 256 : 128; }
 // In one tile the products before the program are apart as well.

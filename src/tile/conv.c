@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv.c — convolutions as products through strides (contract.h).
+// conv.c — convolutions as products through strides (product.h).
 //
 //   out[b, o…][f] = sum over taps t… and input features i of x[b, (o * stride + t * gap - low) / in_gap, i] * w[t…, i, f]
 //
@@ -18,6 +18,8 @@
 #include "tile/slab.h"
 
 #define INSTS_MAX (1 << 20)
+#define CHUNK_TILES 8
+#define SLOTS_MIN 4 // of the moving side at least: larger ones would be waited for
 #define CUT_RUN_BYTES 256     // runs that a cut should leave
 #define BATCH_CUT 128         // long axes of shared ones are cut at a multiple of it
 #define GAIN 1.6              // windows in SBUF: how much longer they may seem to take
@@ -114,8 +116,8 @@ typedef struct Choice {
     int taps, place;   // rotations
 } Choice;
 
-static Contract contract_of(const Conv *c, const Views *v, Choice ch) {
-    Contract r = {.stype = c->x->dtype, .dtype = c->y->dtype};
+static Product product_of(const Conv *c, const Views *v, Choice ch) {
+    Product r = {.stype = c->x->dtype, .dtype = c->y->dtype};
     Nest taps = rotated(&v->taps, ch.taps), place = rotated(&v->place, ch.place);
     if (ch.windows_move)
         nest_swap(&taps);
@@ -125,15 +127,61 @@ static Contract contract_of(const Conv *c, const Views *v, Choice ch) {
     return r;
 }
 
+#define TRANSFER_NS 420.0      // a transfer's place in one of two queues
+#define BYTE_NS (1 / 368.0)    // all DMA engines together
+#define RUN_BYTES 128.0        // shorter runs take as long
+#define COLUMN_NS (4 / 2.4)    // a column of fp32 through the array
+#define COLUMNS_MIN 64.0
+
+// Transfers and nanoseconds that elements with these axes take when `k` is on partitions; share: of transfers that are left.
+static double move_cost(const Layout *k, const Layout *f, int64_t tile, int64_t cols, size_t elem, bool loads, double share,
+                        int64_t *count) {
+    int64_t run = min64(k->at[k->rank - 1].n, tile), last = f->at[f->rank - 1].n;
+    double boxes = f->rank > 3 ? (double)(cols / max64(1, layout_inner(f, f->rank - 3))) + 1 : 1;
+    double each = (double)ceil_div(tile, max64(1, run)) * boxes * share;
+    bool dense = f->at[f->rank - 1].stride == 1, turns = loads && k->at[k->rank - 1].stride == 1;
+    double bytes = (double)(tile * cols) * (double)elem, row = dense ? (double)last * (double)elem : (double)elem;
+    if (!turns || dense)
+        bytes *= row < RUN_BYTES ? RUN_BYTES / row : 1;
+    else
+        each /= share; // chips without transposing transfers turn tile by tile
+    *count += (int64_t)(each + 0.5);
+    return each * TRANSFER_NS > bytes * BYTE_NS ? each * TRANSFER_NS : bytes * BYTE_NS;
+}
+
+// Nanoseconds it is likely to take, and the transfers and products it is made of, when blocks of up to 512 x 512 are multiplied by chunks of 8 tiles of k.
+// Depends on no chip: neither does the order in which k adds up.
+static double product_ns(const Product *p, int64_t *insts) {
+    Matrix l = {layout_of(&p->k, false), layout_of(&p->m, false)}, r = {layout_of(&p->k, true), layout_of(&p->n, false)};
+    Matrix y = {layout_of(&p->m, true), layout_of(&p->n, true)};
+    int64_t k = l.rows.size, m = l.cols.size, n = r.cols.size, tile = product_tile_k(&l.rows, &r.rows);
+    int64_t block_m = layout_even(&l.cols, PSUM_BANK_COLS, 384), block_n = layout_even(r.cols.rank >= y.cols.rank ? &r.cols : &y.cols, PSUM_BANK_COLS, 384);
+    int64_t tiles = ceil_div(k, tile), blocks = tiles < CHUNK_TILES ? CHUNK_TILES / max64(1, tiles) : 1; // of a slot
+    int64_t span = blocks * block_m, span_n = min64(blocks, max64(1, n / (SLOTS_MIN * block_n))) * block_n, rows = min64(CHUNK_TILES * tile, k);
+    int64_t blocks_m = ceil_div(m, block_m), blocks_n = ceil_div(n, block_n), spans = ceil_div(m, span), cols = min64(n, block_n);
+    int64_t in_l = 0, in_r = 0, out = 0;
+    assert(block_m > 0);
+    assert(block_n > 0);
+    double lhs = move_cost(&l.rows, &l.cols, tile, min64(span, m), dtype_bytes(p->stype), true, matrix_joined(&l, tile, rows, min64(span, m)), &in_l);
+    double rhs = move_cost(&r.rows, &r.cols, tile, min64(span_n, n), dtype_bytes(p->stype), true, matrix_joined(&r, tile, rows, min64(span_n, n)), &in_r);
+    int64_t loads_l = tiles * spans * (spans <= 2 && tiles <= CHUNK_TILES ? 1 : blocks_n); // two slots may hold all of it
+    int64_t loads_r = tiles <= CHUNK_TILES ? tiles * ceil_div(n, span_n) : tiles * blocks_n * blocks_m;
+    int64_t stores = blocks_m * ceil_div(min64(m, block_m), PARTITIONS) * blocks_n;
+    double store = move_cost(&y.rows, &y.cols, min64(PARTITIONS, m), cols, dtype_bytes(p->dtype), false, 1, &out) * (double)stores;
+    double column = COLUMN_NS * (dtype_bytes(p->stype) >= 4 ? 1 : 0.25), array = (double)(tiles * stores) * column * max_f64((double)cols, COLUMNS_MIN);
+    *insts += in_l * loads_l + in_r * loads_r + out * stores + 2 * tiles * stores + stores;
+    return max_f64(max_f64(lhs * (double)loads_l + rhs * (double)loads_r, store), array);
+}
+
 static Choice choose(const Conv *c, const Views *v, double *ns, int64_t *insts) {
     Choice best = {0};
     for (int side = 0; side < 2; side++)
         for (int t = 0; t < v->taps.rank; t++)
             for (int p = 0; p < v->place.rank; p++) {
                 Choice ch = {side, t, p};
-                Contract r = contract_of(c, v, ch);
+                Product r = product_of(c, v, ch);
                 int64_t n = 0;
-                double cost = contract_cost(&r, &n);
+                double cost = product_ns(&r, &n);
                 if ((side || t || p) && cost >= *ns)
                     continue;
                 best = ch;
@@ -231,7 +279,7 @@ void conv_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg) {
     (void)ok;
     for (int64_t i = 0; i < c.nphases * c.ngroups; i++) {
         Views v = views_of(&c, i / c.ngroups, i % c.ngroups);
-        NestOp n = {.is_product = true, .in = {0, 1}, .off = {v.x, v.w}, .out_off = v.y, .c = contract_of(&c, &v, (Choice){0})};
+        NestOp n = {.is_product = true, .in = {0, 1}, .off = {v.x, v.w}, .out_off = v.y, .p = product_of(&c, &v, (Choice){0})};
         on(arg, &n);
     }
 }
@@ -257,7 +305,7 @@ void emit_conv(Emit *e, const Step *s) {
             if (!views_share(e, &v, size))
                 continue;
             Slab windows;
-            Contract r = contract_of(&c, &v, ch);
+            Product r = product_of(&c, &v, ch);
             uint64_t at_x = emit_addr(e, x) + (uint64_t)v.x * size, at_w = emit_addr(e, w) + (uint64_t)v.w * size;
             r.lhs = ch.windows_move ? at_w : at_x, r.rhs = ch.windows_move ? at_x : at_w;
             r.out = emit_addr(e, y) + (uint64_t)v.y * out_size;
@@ -265,7 +313,8 @@ void emit_conv(Emit *e, const Step *s) {
                 windows.x = at_x, windows.w = at_w, windows.y = r.out;
                 slab_emit(e, &windows);
             } else {
-                contract_emit(e, &r);
+                ProductJob j = product_job(e, &r);
+                product_emit(&j);
             }
         }
     }

@@ -3,8 +3,9 @@
 #ifndef OTRN_TILE_DOT_H
 #define OTRN_TILE_DOT_H
 
-#include "tile/rows.h"
+#include "tile/product.h"
 
+Product dot_product(const Hlo *h, const HloOp *op, OpId stored_as); // its addresses are not known; stored_as: a transpose of it, 0: as it is
 bool dot_fits_epilogue(Emit *e, const Epilogue *p);  // there is room in SBUF for both
 // Bytes of HBM that a product wants for an operand it would transpose again and again; 0: none. p: its epilogue, or NULL.
 uint64_t dot_keeps(Emit *e, OpId dot, const Epilogue *p);

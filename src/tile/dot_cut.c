@@ -14,8 +14,8 @@
 
 #include "isa/build.h"
 
-#define TURN_BANKS 2
 #define STREAM_MOST 4
+#define QUEUES_IN 4.0 // of products: transfers are begun there beside each other
 #define SPARE_MOST 2
 #define HIDE_LESS 2.0 // slots of what passes that do not hide a transfer: the one in work, and a part of the next
 #define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
@@ -36,16 +36,45 @@ static Mem sbuf(void) { return (Mem){.addr = addr_sbuf(0, 0)}; }
 static Mem psum(void) { return (Mem){.addr = addr_psum(0, 0)}; }
 static Mem hbm(void) { return mem_hbm(addr_hbm(SEG_FIRST_ARG, 0)); }
 
-static double load_ns(const DotSize *s, const Side *side, bool turned, int64_t width, int64_t chunk) {
-    int64_t groups = ceil_div(width, PARTITIONS), deep = chunk * PARTITIONS;
-    View to = VIEW(sbuf(), s->stype, {PARTITIONS}, {chunk, width}, {width, 1});
-    View from = VIEW(hbm(), s->stype, {PARTITIONS, side->k_stride}, {chunk, side->k_stride * PARTITIONS}, {width, side->free_stride});
-    if (turned) {
-        to = VIEW(sbuf(), s->stype, {PARTITIONS}, {groups, deep}, {deep, 1});
-        from = VIEW(hbm(), s->stype, {PARTITIONS, side->free_stride}, {groups, side->free_stride * PARTITIONS}, {deep, 1});
-    }
+typedef struct Loads { // transfers that begin together
+    const DotSize *s;
+    double dma[PARTITIONS]; // ns of each DMA engine
+    double hbm, count;
+} Loads;
+
+static void add_load(void *arg, View from, View to) {
+    Loads *l = arg;
+    Price p;
     IsaInst in = isa_dma(ENG_SYNC, QUEUE_IN, to, from);
-    return inst_ns(s, &in);
+    uint32_t engines = (uint32_t)l->s->chip->dma_engines, share = (uint32_t)l->s->chip->dma_engine_partitions;
+    price_alone(l->s->chip, NULL, &in, &p);
+    assert(engines <= PARTITIONS);
+    for (uint32_t i = 0; i < engines && !p.dma_parts; i++)
+        l->dma[i] += (double)p.dma / 1000;
+    for (uint32_t i = p.dma_part; i < (uint32_t)p.dma_part + p.dma_parts; i++)
+        l->dma[i / share % engines] += (double)p.dma / 1000;
+    l->hbm += (double)p.hbm / 1000, l->count++;
+}
+
+static double loads_ns(const Loads *l) {
+    double most = l->hbm;
+    for (int i = 0; i < PARTITIONS; i++)
+        most = max_f64(most, l->dma[i]);
+    return max_f64(most + l->count * l->s->chip->dma_gap_ns, l->s->chip->dma_issue_ns * max_f64(1, l->count / QUEUES_IN));
+}
+
+// Of a slot; the first one where axes make them differ.
+static double load_ns(const DotSize *s, const DotSide *side, int64_t width, int64_t chunk) {
+    Matrix m = {side->turned ? *side->free : *side->k, side->turned ? *side->k : *side->free};
+    Loads l = {.s = s};
+    bool even = m.rows.rank == 1 && m.cols.rank == 1;
+    int64_t tile = even ? PARTITIONS : s->tile_k, deep = chunk * tile, parts = even ? PARTITIONS : side->parts;
+    Piece p = side->turned ? (Piece){0, ceil_div(width, parts) * parts, 0, deep, parts, deep} : (Piece){0, deep, 0, width, tile, width};
+    if (even)
+        m.rows.at[0].n = m.rows.size = p.rows, m.cols.at[0].n = m.cols.size = p.cols; // a full one
+    p.rows = min64(p.rows, m.rows.size), p.cols = min64(p.cols, m.cols.size);
+    matrix_transfers(&m, p, s->stype, hbm().addr, sbuf(), add_load, &l);
+    return loads_ns(&l);
 }
 
 static double copy_ns(const DotSize *s, int stype, int dtype, int engine, int64_t cols) {
@@ -97,19 +126,19 @@ static Prices prices_of(const DotSize *s) {
 }
 
 static void price_slots(const DotSize *s, const DotCut *c, Prices *p) {
-    p->lhs = s->lhs_same ? 0 : load_ns(s, s->lhs, s->lhs_turned, (uint32_t)min64(c->tiles * PARTITIONS, s->m), c->chunk);
-    p->rhs = load_ns(s, s->rhs, s->rhs_turned, (uint32_t)min64(c->cols, s->n), c->chunk);
+    p->lhs = s->lhs_same ? 0 : load_ns(s, &s->lhs, min64(c->tiles * PARTITIONS, s->m), c->chunk);
+    p->rhs = load_ns(s, &s->rhs, min64(c->cols, s->n), c->chunk);
 }
 
 static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
-    int64_t ktiles = ceil_div(s->k, PARTITIONS), mtiles = ceil_div(s->m, PARTITIONS), chunks = ceil_div(ktiles, c->chunk);
+    int64_t ktiles = ceil_div(s->k, s->tile_k), mtiles = ceil_div(s->m, PARTITIONS), chunks = ceil_div(ktiles, c->chunk);
     Flow l = {.load = p->lhs, .blocks = ceil_div(mtiles, c->tiles)}, r = {.load = p->rhs, .blocks = ceil_div(s->n, c->cols)};
     Flow *stays = c->by_columns ? &r : &l, *passes = c->by_columns ? &l : &r;
     uint32_t stay_slots = c->by_columns ? c->rhs_slots : c->lhs_slots, pass_slots = c->by_columns ? c->lhs_slots : c->rhs_slots;
     stays->passes = stay_slots >= chunks ? 1 : (double)passes->blocks;
     passes->passes = pass_slots >= chunks * passes->blocks ? 1 : (double)stays->blocks;
     Flow turn_l = l, turn_r = r; // as the array transposes them
-    turn_l.passes = s->lhs_turned ? l.passes : 0, turn_r.passes = s->rhs_turned ? r.passes : 0;
+    turn_l.passes = s->lhs.turned ? l.passes : 0, turn_r.passes = s->rhs.turned ? r.passes : 0;
     double keep = 0;
     if (c->keeps) {
         (c->by_columns ? &turn_l : &turn_r)->passes = 1;
@@ -138,10 +167,15 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
 
 // --- cuts --------------------------------------------------------------------------------------------
 
-static bool fits(const DotSize *s, const DotCut *c) {
+uint32_t dot_stage_bytes(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols) {
+    int64_t l = s->lhs.turned ? ceil_div(lhs_cols, s->lhs.parts) : 0, r = s->rhs.turned ? ceil_div(rhs_cols, s->rhs.parts) : 0;
+    return (uint32_t)(max64(l, r) * c->chunk * s->tile_k * (int64_t)dtype_bytes(s->stype));
+}
+
+bool dot_cut_fits(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols) {
     Room room = c->borrows ? s->all : s->own;
-    uint32_t l = dot_slot_bytes(c->chunk, c->tiles * PARTITIONS, s->stype), r = dot_slot_bytes(c->chunk, c->cols, s->stype), at;
-    uint32_t stage = s->lhs_turned && (!s->rhs_turned || l > r) ? l : s->rhs_turned ? r : 0;
+    uint32_t l = dot_slot_bytes(c->chunk, lhs_cols, s->stype), r = dot_slot_bytes(c->chunk, rhs_cols, s->stype), at;
+    uint32_t stage = dot_stage_bytes(s, c, lhs_cols, rhs_cols);
     bool ok = c->lhs_slots <= DOT_SLOTS && c->rhs_slots <= DOT_SLOTS;
     for (uint32_t i = 0; ok && i < c->lhs_slots; i++)
         ok = room_take(&room, l, &at);
@@ -153,7 +187,7 @@ static bool fits(const DotSize *s, const DotCut *c) {
 }
 
 static void take_better(const DotSize *s, const Prices *p, DotCut c, DotCut *best) {
-    if (!fits(s, &c))
+    if (!dot_cut_fits(s, &c, c.tiles * PARTITIONS, c.cols))
         return;
     c.ns = cut_ns(s, p, &c) * (c.by_columns ? ROWS_FIRST : 1);
     if (c.borrows) {
@@ -172,8 +206,8 @@ static void try_slots(const DotSize *s, Prices *p, DotCut c, DotCut *best) {
         for (uint32_t pass = STREAM_MOST; pass >= 2; pass--) {
             c.lhs_slots = s->lhs_same ? 1 : c.by_columns ? pass : (uint32_t)min64(stay, DOT_SLOTS + 1);
             c.rhs_slots = c.by_columns ? (uint32_t)min64(stay, DOT_SLOTS + 1) : pass;
-            bool turns = s->lhs_turned || s->rhs_turned;
-            bool may_keep = s->can_keep && (c.by_columns ? s->lhs_turned : s->rhs_turned);
+            bool turns = s->lhs.turned || s->rhs.turned;
+            bool may_keep = s->can_keep && (c.by_columns ? s->lhs.turned : s->rhs.turned);
             for (c.stages = turns ? DOT_STAGES : 0; turns ? c.stages >= 2 : !c.stages; c.stages--) {
                 for (int keeps = 0; keeps <= may_keep; keeps++) {
                     c.keeps = keeps;
@@ -188,13 +222,13 @@ static void try_slots(const DotSize *s, Prices *p, DotCut c, DotCut *best) {
 DotCut dot_cut(const DotSize *s) {
     DotCut best = {0};
     Prices p = prices_of(s);
-    bool turns = s->lhs_turned || s->rhs_turned;
-    int64_t ktiles = ceil_div(s->k, PARTITIONS), mtiles = ceil_div(s->m, PARTITIONS);
+    bool turns = s->lhs.turned || s->rhs.turned;
+    int64_t ktiles = ceil_div(s->k, s->tile_k), mtiles = ceil_div(s->m, PARTITIONS);
     for (uint32_t borrows = 0; borrows < 2; borrows++)
         for (uint32_t by_columns = 0; by_columns < (s->lhs_same ? 1u : 2u); by_columns++)
             for (uint32_t chunk = DOT_CHUNK; chunk; chunk /= 2)
                 for (uint32_t wide = 1; wide <= 2; wide++) {
-                    uint32_t tiles = (PSUM_BANKS - (turns ? TURN_BANKS : 0)) / wide;
+                    uint32_t tiles = (PSUM_BANKS - (turns ? DOT_TURN_BANKS : 0)) / wide;
                     if ((chunk < DOT_CHUNK && chunk >= ktiles) || (wide > 1 && s->n <= PSUM_BANK_COLS))
                         continue;
                     DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = (uint32_t)min64(tiles, mtiles), .cols = wide * PSUM_BANK_COLS};

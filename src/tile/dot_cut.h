@@ -5,18 +5,25 @@
 
 #include "mach/price.h"
 #include "tile/area.h"
-#include "tile/side.h"
+#include "tile/layout.h"
 
 #define DOT_SLOTS 48   // of a side, at most
 #define DOT_STAGES 4   // where rows wait for the array to transpose them, at most
+#define DOT_TURN_BANKS 2 // … and where it does that
 #define DOT_CHUNK 8    // tiles of k in a slot, at most
+
+typedef struct DotSide { // an operand
+    const Layout *k, *free;
+    int64_t parts; // columns that the array transposes at a time,
+    bool turned;   // … where it does
+} DotSide;
 
 typedef struct DotSize { // what is to be cut
     const ChipFile *chip;
     int stype, dtype;
     int64_t m, n, k, batches;
-    const Side *lhs, *rhs;
-    bool lhs_turned, rhs_turned; // the array transposes it
+    int64_t tile_k;              // rows of a tile of k
+    DotSide lhs, rhs;
     bool lhs_same;               // one number everywhere: a slot is enough
     bool can_keep;               // there is HBM for a transposed operand
     double beside;               // bytes that the row program behind it loads and stores for an element of the result; 0: there is none
@@ -34,6 +41,8 @@ typedef struct DotCut {
 } DotCut;
 
 DotCut dot_cut(const DotSize *s);                      // its ns is 0 when nothing fits
+bool dot_cut_fits(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols); // with slots of so many columns
+uint32_t dot_stage_bytes(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols); // 0: nothing is transposed
 static inline uint32_t dot_slot_bytes(uint32_t chunk, uint32_t width, int stype) { return chunk * width * (uint32_t)dtype_bytes(stype); }
 
 #endif

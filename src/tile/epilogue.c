@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // epilogue.c — which products become one step with the row program that takes their tiles (pass/epilogue.c): those that
-// dot.c cuts, when SBUF has room for both. Products of blocks and many small ones have ways of their own.
+// dot_cut.c cuts, when SBUF has room for both. Products of blocks and many small ones have ways of their own.
 #include "pass/rows.h"
 #include "tile/dot.h"
 

@@ -168,7 +168,7 @@ void move_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg) {
     int64_t at = 0;
     for (uint32_t k = 0; k < moved_operands(op); at += box_moves(h, op, k++)) {
         NestOp n = {.in = {k, k}};
-        n.c.stype = n.c.dtype = hlo_value_type(h, op->results)->dtype;
+        n.p.stype = n.p.dtype = hlo_value_type(h, op->results)->dtype;
         if (!box_of(h, op, k, at, WHOLE, &n.move))
             continue;
         n.off[0] = n.move.src, n.out_off = n.move.dst;

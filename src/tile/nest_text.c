@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#include "hlo/dot.h"
 #include "isa/text.h"
-#include "tile/side.h"
+#include "tile/dot.h"
 
 // --- print and parse -----------------------------------------------------------------------------------
 
@@ -22,16 +21,16 @@ static void print_axes(const char *name, const Nest *n, const int64_t *third, Bu
 
 // A line; nest_parse is its inverse.
 static void nest_print(const NestOp *n, Buf *out) {
-    buf_printf(out, "%s %s", n->is_product ? "product" : "move", dtype_row(n->c.stype)->name);
-    if (n->is_product || n->c.dtype != n->c.stype)
-        buf_printf(out, " -> %s", dtype_row(n->c.dtype)->name);
+    buf_printf(out, "%s %s", n->is_product ? "product" : "move", dtype_row(n->p.stype)->name);
+    if (n->is_product || n->p.dtype != n->p.stype)
+        buf_printf(out, " -> %s", dtype_row(n->p.dtype)->name);
     for (int i = 0; i < (n->is_product ? 2 : 1); i++)
         buf_printf(out, " in%u[%lld]", n->in[i], (long long)n->off[i]);
     buf_printf(out, " -> out%u[%lld]", n->out, (long long)n->out_off);
     if (n->is_product) {
-        if (n->batch.rank)
-            print_axes("b", &n->batch, n->batch_out, out);
-        print_axes("k", &n->c.k, NULL, out), print_axes("m", &n->c.m, NULL, out), print_axes("n", &n->c.n, NULL, out);
+        if (n->p.batch.rank)
+            print_axes("b", &n->p.batch, n->p.batch_out, out);
+        print_axes("k", &n->p.k, NULL, out), print_axes("m", &n->p.m, NULL, out), print_axes("n", &n->p.n, NULL, out);
     } else {
         print_axes("", &n->move, NULL, out);
     }
@@ -71,9 +70,9 @@ static NestOp nest_parse(Txt *t) {
     NestOp n = {.is_product = txt_take_word(t, "product")};
     if (!n.is_product && !txt_take_word(t, "move"))
         txt_fail(t, "a nest is a move or a product");
-    n.c.stype = n.c.dtype = txt_dtype(t);
+    n.p.stype = n.p.dtype = txt_dtype(t);
     if (txt_take(t, "->"))
-        n.c.dtype = txt_dtype(t);
+        n.p.dtype = txt_dtype(t);
     for (int i = 0; i < (n.is_product ? 2 : 1); i++)
         n.in[i] = parse_operand(t, "in", &n.off[i]);
     txt_need(t, "->");
@@ -82,10 +81,10 @@ static NestOp nest_parse(Txt *t) {
         n.move = parse_axes(t, NULL);
     } else {
         if (txt_take(t, "b"))
-            n.batch = parse_axes(t, n.batch_out);
-        txt_need(t, "k"), n.c.k = parse_axes(t, NULL);
-        txt_need(t, "m"), n.c.m = parse_axes(t, NULL);
-        txt_need(t, "n"), n.c.n = parse_axes(t, NULL);
+            n.p.batch = parse_axes(t, n.p.batch_out);
+        txt_need(t, "k"), n.p.k = parse_axes(t, NULL);
+        txt_need(t, "m"), n.p.m = parse_axes(t, NULL);
+        txt_need(t, "n"), n.p.n = parse_axes(t, NULL);
     }
     txt_end(t);
     return n;
@@ -118,41 +117,25 @@ static void nest_verify(const Lower *l, OpId id, const NestOp *n) {
     const HloOp *op = hlo_at(l->h, id);
     if (n->in[0] >= op->noperands || n->in[1] >= op->noperands || n->out >= op->nresults)
         hlo_fail(l->h, id, OTRN_PARSE, "the nest names an operand or a result that there is not");
-    if (n->is_product ? !dtype_on_tensor_engine(n->c.stype) || n->c.dtype != DT_F32 : n->c.stype != n->c.dtype)
+    if (n->is_product ? !dtype_on_tensor_engine(n->p.stype) || n->p.dtype != DT_F32 : n->p.stype != n->p.dtype)
         hlo_fail(l->h, id, OTRN_PARSE, "a product takes types of the tensor engine and gives f32, a move keeps its type");
     Span lhs = {n->off[0], n->off[0]}, rhs = {n->off[1], n->off[1]}, out = {n->out_off, n->out_off};
     if (n->is_product) {
-        Nest batch = n->batch;
-        reach(&lhs, &n->batch, 0), reach(&lhs, &n->c.k, 0), reach(&lhs, &n->c.m, 0);
-        reach(&rhs, &n->batch, 1), reach(&rhs, &n->c.k, 1), reach(&rhs, &n->c.n, 0);
+        Nest batch = n->p.batch;
+        reach(&lhs, &n->p.batch, 0), reach(&lhs, &n->p.k, 0), reach(&lhs, &n->p.m, 0);
+        reach(&rhs, &n->p.batch, 1), reach(&rhs, &n->p.k, 1), reach(&rhs, &n->p.n, 0);
         for (int i = 0; i < batch.rank; i++)
-            batch.axis[i].dst = n->batch_out[i];
-        reach(&out, &batch, 1), reach(&out, &n->c.m, 1), reach(&out, &n->c.n, 1);
-        inside(l, id, hlo_operand(l->h, op, n->in[1]), rhs, n->c.stype, "second operand");
+            batch.axis[i].dst = n->p.batch_out[i];
+        reach(&out, &batch, 1), reach(&out, &n->p.m, 1), reach(&out, &n->p.n, 1);
+        inside(l, id, hlo_operand(l->h, op, n->in[1]), rhs, n->p.stype, "second operand");
     } else {
         reach(&lhs, &n->move, 0), reach(&out, &n->move, 1);
     }
-    inside(l, id, hlo_operand(l->h, op, n->in[0]), lhs, n->c.stype, "operand");
-    inside(l, id, op->results + n->out, out, n->c.dtype, "result");
+    inside(l, id, hlo_operand(l->h, op, n->in[0]), lhs, n->p.stype, "operand");
+    inside(l, id, op->results + n->out, out, n->p.dtype, "result");
 }
 
 // --- of steps ------------------------------------------------------------------------------------------
-
-static void dot_nest(const Hlo *h, const HloOp *op, OpId stored_as, NestEach *on, void *arg) {
-    Side l, r, o;
-    side_init(&l, h, op, false), side_init(&r, h, op, true);
-    side_of_result(&o, h, op, stored_as);
-    NestOp n = {.is_product = true, .in = {0, 1}, .batch.rank = (int)l.nbatch};
-    n.c.stype = hlo_value_type(h, hlo_operand(h, op, 0))->dtype, n.c.dtype = hlo_value_type(h, op->results)->dtype;
-    for (int i = 0; i < n.batch.rank; i++) {
-        n.batch.axis[i] = (Axis){l.batch_dims[i], l.batch_strides[i], r.batch_strides[i]};
-        n.batch_out[i] = o.batch_strides[i];
-    }
-    n.c.k = (Nest){.axis = {{l.k_size, l.k_stride, r.k_stride}}, .rank = 1};
-    n.c.m = (Nest){.axis = {{l.free_size, l.free_stride, o.free_stride}}, .rank = 1};
-    n.c.n = (Nest){.axis = {{r.free_size, r.free_stride, 1}}, .rank = 1};
-    on(arg, &n);
-}
 
 static void print_one(void *arg, const NestOp *n) { nest_print(n, arg); }
 
@@ -198,7 +181,7 @@ void nests_print(const Lower *l, Buf *out) {
         if (s->kind == STEP_MOVE || s->kind == STEP_TRANSPOSE)
             move_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_DOT || s->kind == STEP_BATCH)
-            dot_nest(l->h, op, s->kind == STEP_BATCH ? lower_stored_as(l, s->op) : 0, print_one, out);
+            nest_print(&(NestOp){.is_product = true, .in = {0, 1}, .p = dot_product(l->h, op, s->kind == STEP_BATCH ? lower_stored_as(l, s->op) : 0)}, out);
         else if (s->kind == STEP_CONV)
             conv_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_NEST)
@@ -219,25 +202,18 @@ static uint64_t operand_at(const Begin *b, uint32_t ref, int64_t off, int dtype)
 
 static void emit_one(void *arg, const NestOp *n) {
     const Begin *b = arg;
-    uint64_t out = operand_at(b, b->s->outs + n->out, n->out_off, n->c.dtype), lhs = operand_at(b, b->s->ins + n->in[0], n->off[0], n->c.stype);
+    uint64_t out = operand_at(b, b->s->outs + n->out, n->out_off, n->p.dtype), lhs = operand_at(b, b->s->ins + n->in[0], n->off[0], n->p.stype);
     if (!n->is_product) {
         Nest move = n->move;
         nest_join(&move);
         emit_task(b->e);
-        nest_put(b->e, &move, ENG_GPSIMD, QUEUE_COPY, lhs, out, n->c.stype, NULL);
+        nest_put(b->e, &move, ENG_GPSIMD, QUEUE_COPY, lhs, out, n->p.stype, NULL);
         return;
     }
-    Contract c = n->c;
-    uint64_t rhs = operand_at(b, b->s->ins + n->in[1], n->off[1], n->c.stype);
-    int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(c.stype), out_size = (int64_t)dtype_bytes(c.dtype);
-    do {
-        c.lhs = lhs, c.rhs = rhs, c.out = out;
-        for (int i = 0; i < n->batch.rank; i++) {
-            c.lhs += (uint64_t)(at[i] * n->batch.axis[i].src * size), c.rhs += (uint64_t)(at[i] * n->batch.axis[i].dst * size);
-            c.out += (uint64_t)(at[i] * n->batch_out[i] * out_size);
-        }
-        contract_emit(b->e, &c);
-    } while (nest_next(&n->batch, n->batch.rank, at));
+    Product p = n->p;
+    p.lhs = lhs, p.rhs = operand_at(b, b->s->ins + n->in[1], n->off[1], p.stype), p.out = out;
+    ProductJob j = product_job(b->e, &p);
+    product_emit(&j);
 }
 
 void emit_nests(Emit *e, const Step *s) {

@@ -10,7 +10,7 @@
 #ifndef OTRN_TILE_NEST_TEXT_H
 #define OTRN_TILE_NEST_TEXT_H
 
-#include "tile/contract.h"
+#include "tile/product.h"
 
 #define NEST_CALL "otrn.nest"
 
@@ -19,9 +19,7 @@ typedef struct NestOp {
     uint32_t in[2], out;        // which operands and which result of the step
     int64_t off[2], out_off;    // where they begin, elements
     Nest move;
-    Contract c;                 // its addresses are not yet known; types of moves too
-    Nest batch;                 // src: lhs, dst: rhs
-    int64_t batch_out[VIEW_AXES];
+    Product p;                  // its addresses are not yet known; types of moves too
 } NestOp;
 
 typedef void NestEach(void *arg, const NestOp *n);

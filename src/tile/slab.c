@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // slab.c — convolutions whose windows are views of SBUF.
 //
-// contract.c loads a tile for each tap, so an input comes nine times for 3x3 taps. Here a piece of it, a slab with channels on
+// product.c loads a tile for each tap, so an input comes nine times for 3x3 taps. Here a piece of it, a slab with channels on
 // the partitions and rows and columns along them, comes once, and the array reads each tap as a strided view of it:
 //
 //   psum[f][places] += w[tap][i][f] * slab[i][places moved by the tap]     over slices of channels and taps

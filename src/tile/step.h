@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // step.h — between graph and instructions: a straight list of steps over buffers.
 //
-//   graph ──lower.c──► steps and buffers ──emit.c, dot.c──► instructions with waits
+//   graph ──lower.c──► steps and buffers ──emit.c, product.c…──► instructions with waits
 //                      (what, in which order)   (where in HBM, on which engine)
 //
 // A buffer is a piece of HBM with a lifetime counted in steps. Several values may share one (reshapes,
@@ -163,7 +163,7 @@ bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool transpose_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // transpose.c
 bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why);    // pool.c
 bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why);    // scan.c
-bool dot_is_batch(const Hlo *h, const HloOp *op);      // batch.c
+bool dot_is_batch(const Hlo *h, const HloOp *op);      // dot.c
 bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why); // dynamic.c
 bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op, Why *why);  // conv.c

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: Apache-2.0
+// product.c — products as DMA in, load-stationary, matmul into PSUM, eviction, DMA out.
+//
+//            N: 1 or 2 banks of 512             The output is cut into blocks of up to eight PSUM banks. Contraction
+//          ┌─────────────┐                      goes in chunks of tiles of up to 128 rows on the partitions. A bank leaves
+//  M: up   │ bank 0      │   K: chunks of       PSUM while the next ones add up their last chunk.
+//   to 8   │ bank 1      │   n x 128 on the
+//   x 128  │ …           │   partitions         SBUF is cut into slots of a chunk of each side: [tile of k][column], the
+//          └─────────────┘                      k inside the tile is the partition. dot_cut.c chooses all of these sizes.
+//
+// A block's chunk is a *step*. Slots are filled steps ahead, as long as none is taken away that a step still needs; each
+// filling is a task, each step's products another one, so that they go beside each other (sched.c).
+// Blocks and tiles end where axes end when that costs little, so that transfers take whole axes.
+// Of small products several of a batch are a step: their columns lie beside each other in the slots and in a bank.
+// What transfers cannot transpose, bytes or on some chips anything, is loaded as it lies, columns on the partitions, which the array turns
+// in two banks that blocks then leave free.
+// A left side that is one number everywhere (the ones of a sum) is set in SBUF instead, once: its tiles are all the same.
+// With a row program behind it (epilogue.c) a tile is not copied out of PSUM but goes through the program's instructions,
+// in the place of the results and a part of the slots.
+// Tails are shorter counts in the same instructions. The order in which k adds up is the same for all of these, so every
+// target computes the same bits.
+#include "tile/product.h"
+
+#include <assert.h>
+
+#define TILE_K PARTITIONS
+#define TILE_M PARTITIONS
+#define BLOCK PSUM_BANK_COLS
+#define AHEAD 6     // steps that are filled before they are multiplied;
+#define SMALL_AHEAD 2 // … of small products: their transfers are short
+#define BANKS_HALF (PSUM_BANKS / 2)
+#define OUT_SLOTS 2
+#define OUT_TILES 4 // of rows that are stored together
+#define TURN_RUN 8 // dense k of several axes that the array turns
+#define SMALL_SLOTS 4
+
+typedef struct Operand { // and its slots
+    Matrix at;     // rows: contracted; columns: those of all batches
+    Layout free;   // columns of one
+    uint64_t addr;
+    uint8_t queue; // a queue starts so many transfers a second: each side has its own
+    bool turned;   // comes as it lies and the array transposes it,
+    int64_t parts; // … so many columns at a time
+    bool keeps;    // is stored as it is transposed, [k][free],
+    uint64_t kept; // … there
+    const HloAttr *same; // the number that all of it is; NULL: it lies at addr
+    uint32_t pitch; // columns of a tile in a slot
+    Ring slots;
+    int64_t key[DOT_SLOTS]; // which block and chunk a slot holds, -1 = nothing
+    uint32_t held[DOT_SLOTS]; // steps that are filled and still to read it
+} Operand;
+
+typedef struct Chunk { // of k, of a block of the result
+    int64_t batch, count, m0, mlen, n0, ncols, k0, klen; // count: products
+    uint32_t lslot, rslot;
+} Chunk;
+
+typedef struct Work {
+    Emit *e;
+    ProductJob j;
+    Operand lhs, rhs;
+    Matrix out; // rows: of one product; columns: those of all batches
+    DotCut cut;
+    int stype, dtype; // operand and result types
+    size_t elem, out_elem;
+    int64_t batches, m, n, k;
+    int64_t tile_k, mstep, nstep; // rows of a tile of k, rows and columns of a block
+    Area area;
+    uint32_t out_sbuf;
+    Ring outs, stages;
+    uint32_t evictions;
+    uint32_t bank0; // of the block in work
+    RowOp *rows;
+    bool turns;
+    uint32_t next_turn;
+} Work;
+
+static int64_t rows_begin_of(const Work *d, int64_t batch) { return max64(0, d->j.rows_lo - batch * d->m); }
+static int64_t rows_end_of(const Work *d, int64_t batch) { return min64(d->m, d->j.rows_hi - batch * d->m); }
+static bool is_wide(const Work *d) { return d->cut.cols > BLOCK; }
+static uint32_t turn_banks(const Work *d) { return !d->turns ? 0 : d->j.together > 1 ? BANKS_HALF : DOT_TURN_BANKS; }
+
+// --- filling slots -----------------------------------------------------------------------------------
+
+typedef struct Move {
+    Emit *e;
+    int queue;
+    bool loads;
+} Move;
+
+static void put_move(void *arg, View hbm, View sbuf) {
+    const Move *m = arg;
+    put_dma(m->e, m->queue, m->loads ? sbuf : hbm, m->loads ? hbm : sbuf);
+}
+
+static Piece piece_of(const Work *d, const Operand *s, const Chunk *x, int64_t f0, int64_t cols) {
+    return (Piece){x->k0, x->klen, x->batch * s->free.size + f0, cols, d->tile_k, s->pitch};
+}
+
+static Matrix kept_matrix(const Operand *s, int64_t k) {
+    Matrix m = {layout_make(), layout_make()};
+    layout_add(&m.rows, s->at.cols.size / s->free.size * k, s->free.size);
+    layout_add(&m.cols, s->free.size, 1);
+    return m;
+}
+
+// Between a slot and where an operand lies as it was transposed. Tasks of the same step store and load it: these do meet.
+static void move_kept(Work *d, Operand *s, uint32_t slot, const Chunk *x, int64_t f0, int64_t cols, bool loads) {
+    Matrix kept = kept_matrix(s, d->k);
+    Piece p = {x->batch * d->k + x->k0, x->klen, f0, cols, d->tile_k, s->pitch};
+    Move move = {d->e, loads ? s->queue : QUEUE_OUT, loads};
+    bool apart = d->e->tiles_apart;
+    d->e->tiles_apart = apart && !loads;
+    matrix_transfers(&kept, p, d->stype, s->kept, ring_at(&s->slots, slot), put_move, &move);
+    d->e->tiles_apart = apart;
+}
+
+// `tiles` of k from tile t0 on, columns [f0, f0 + cols): transposed side by side in a bank, copied to their slot from there.
+static void transpose_tiles(Work *d, Operand *s, uint32_t slot, Mem stage, int64_t t0, int64_t tiles, int64_t f0, int64_t cols,
+                            int64_t klen) {
+    uint32_t turn = d->next_turn++ % turn_banks(d); // the last ones, of a wide block of each half
+    Mem bank = bank_at(d->e, is_wide(d) ? BANKS_HALF - 1 + turn * BANKS_HALF : PSUM_BANKS - turn_banks(d) + turn);
+    int64_t rows = min64(d->tile_k, klen - t0 * d->tile_k), size = (int64_t)d->elem;
+    for (int64_t t = 0; t < tiles; t++)
+        put_transposes(d->e, d->stype, mem_off(bank, t * cols * size), s->parts, mem_off(stage, (f0 / s->parts * klen + (t0 + t) * d->tile_k) * size), klen,
+                       cols, s->parts, rows);
+    put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR,
+             VIEW(mem_off(ring_at(&s->slots, slot), (t0 * s->pitch + f0) * size), d->stype, {rows}, {tiles, s->pitch}, {cols, 1}),
+             VIEW(bank, d->stype, {rows}, {tiles, cols}, {cols, 1}));
+}
+
+// Columns of a chunk come as they lie, groups of them on the partitions, each with its klen elements.
+static void load_transposed(Work *d, Operand *s, uint32_t slot, Piece p) {
+    Mem stage = ring_next(&d->stages);
+    Matrix turned = {s->at.cols, s->at.rows};
+    Move move = {d->e, s->queue, true};
+    int64_t room = (int64_t)(PSUM_BANK_BYTES / d->elem) / s->parts * s->parts, full = p.rows / p.tile;
+    matrix_transfers(&turned, (Piece){p.col, p.cols, p.row, p.rows, s->parts, p.rows}, d->stype, s->addr, stage, put_move, &move);
+    for (int64_t f0 = 0, some; f0 < p.cols; f0 += some) {
+        some = min64(p.cols - f0, room);
+        int64_t per = room / some;
+        for (int64_t t = 0; t < full; t += per)
+            transpose_tiles(d, s, slot, stage, t, min64(per, full - t), f0, some, p.rows);
+        if (p.rows % p.tile)
+            transpose_tiles(d, s, slot, stage, full, 1, f0, some, p.rows);
+    }
+}
+
+static void side_set(Work *d, Operand *s, int64_t cols) {
+    put_memset(d->e, ENG_GPSIMD, VIEW(ring_at(&s->slots, 0), d->stype, {TILE_K}, {cols, 1}), s->same->data);
+}
+
+static int64_t key_of(const Work *d, const Operand *s, int64_t batch, int64_t f0, int64_t k0) {
+    return s->same ? 0 : (batch * s->free.size + f0) * d->k + k0;
+}
+
+static uint32_t slot_of(const Operand *s, int64_t key) { // nslots: none
+    uint32_t i = 0;
+    while (i < s->slots.n && s->key[i] != key)
+        i++;
+    return i;
+}
+
+static bool has_slot(const Operand *s, int64_t key) { return slot_of(s, key) < s->slots.n || !s->held[s->slots.next % s->slots.n]; }
+
+// The slot that holds columns [f0, f0+cols) of the step's chunk; loads it when none does. `again`: they were here before.
+static uint32_t side_load(Work *d, Operand *s, const Chunk *x, int64_t f0, int64_t cols, bool again) {
+    int64_t key = key_of(d, s, x->batch, f0, x->k0);
+    uint32_t slot = slot_of(s, key);
+    if (slot < s->slots.n)
+        return slot;
+    slot = ring_turn(&s->slots);
+    assert(!s->held[slot]);
+    s->key[slot] = key;
+    emit_task(d->e);
+    Piece p = piece_of(d, s, x, f0, cols);
+    Move move = {d->e, s->queue, true};
+    if (s->same)
+        side_set(d, s, cols); // no block after it has more
+    else if (s->keeps && again)
+        move_kept(d, s, slot, x, f0, cols, true);
+    else if (s->turned)
+        load_transposed(d, s, slot, p);
+    else
+        matrix_transfers(&s->at, p, d->stype, s->addr, ring_at(&s->slots, slot), put_move, &move);
+    if (s->keeps && !again) {
+        emit_task(d->e);
+        move_kept(d, s, slot, x, f0, cols, false);
+    }
+    return slot;
+}
+
+static bool can_fill(const Work *d, const Chunk *s) {
+    return has_slot(&d->rhs, key_of(d, &d->rhs, s->batch, s->n0, s->k0)) && has_slot(&d->lhs, key_of(d, &d->lhs, s->batch, s->m0, s->k0));
+}
+
+static void fill(Work *d, Chunk *s) {
+    for (int i = 0; i < 2; i++) // what is transposed first: it takes longer
+        if ((i == 0) == d->lhs.turned)
+            s->lslot = side_load(d, &d->lhs, s, s->m0, s->mlen * s->count, s->n0 > d->j.n_lo);
+        else
+            s->rslot = side_load(d, &d->rhs, s, s->n0, s->ncols * s->count, s->m0 > rows_begin_of(d, s->batch));
+    d->rhs.held[s->rslot]++, d->lhs.held[s->lslot]++;
+}
+
+// --- products ----------------------------------------------------------------------------------------
+static View slot_view(const Work *d, const Operand *s, uint32_t slot, int64_t tile, int64_t rows, int64_t col, int64_t cols) {
+    int64_t at = (s->same ? 0 : tile * s->pitch) + col;
+    return VIEW(mem_off(ring_at(&s->slots, slot), at * (int64_t)d->elem), d->stype, {rows}, {cols, 1});
+}
+
+// Tiles of rows that leave together for the row program, so that its transfers are longer: as many as it has room for. The array
+// transposes in the upper banks.
+static uint32_t tiles_together(const Work *d) {
+    return !d->rows || d->rows->width <= BLOCK ? 1 : d->n <= BLOCK / 2 && !d->turns ? BANKS_HALF : BANKS_HALF / 2;
+}
+
+// Their banks are one piece of memory.
+static Haz *bank_haz(const Work *d, uint32_t bank) { return &d->e->bank_haz[bank & ~(tiles_together(d) - 1)]; }
+
+// Two tiles of k at once: fp8 has two rows a cell from trn2 on. They lie a pitch apart, and add up as one behind the other would.
+static bool doubles(const Work *d, const Chunk *s, int64_t k) {
+    bool fp8 = d->stype == DT_F8E4M3 || d->stype == DT_F8E4M3FN || d->stype == DT_F8E5M2;
+    return fp8 && d->e->chip->generation >= 3 && !d->lhs.same && k + 2 * d->tile_k <= s->klen;
+}
+
+// One or two tiles of k for 128 rows and up to 512 columns from column n0 of the block.
+static void multiply(Work *d, const Chunk *s, int64_t tile, int64_t rows, bool two, uint32_t bank, int64_t col, int64_t m0, int64_t mcols, int64_t n0,
+                     bool accumulate) {
+    put_weights(d->e, slot_view(d, &d->lhs, s->lslot, tile, rows, m0, mcols), two ? d->lhs.pitch : 0);
+    for (int64_t c = 0; c < s->ncols; c += BLOCK, bank += BANKS_HALF) { // the same weights for both halves of a wide block
+        int64_t n = min64(BLOCK, s->ncols - c);
+        Mem to = {bank_at(d->e, bank).addr + (uint64_t)(col * 4), bank_haz(d, bank)};
+        put_matmul(d->e, VIEW(to, DT_F32, {mcols}, {n, 1}), slot_view(d, &d->rhs, s->rslot, tile, rows, n0 + c, n), accumulate,
+                   two ? d->rhs.pitch : 0);
+    }
+}
+
+static uint32_t bank_of(const Work *d, int64_t tile, int64_t col) { return d->bank0 + (uint32_t)(tile + col / BLOCK * BANKS_HALF); }
+
+// Tile after tile through the row program, each a task of its own, so that their chains are woven together.
+static void go_on(Work *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, int64_t ncols) {
+    for (int64_t mi = 0, tiles; mi < mlen; mi += tiles * TILE_M, bank += (uint32_t)tiles) {
+        tiles = max64(1, min64(tiles_together(d), (mlen - mi) / TILE_M));
+        emit_task(d->e);
+        rows_from_psum(d->rows, (uint32_t)tiles, bank * PSUM_BANK_BYTES, bank_haz(d, bank), row + mi,
+                       (uint32_t)min64(TILE_M, mlen - mi), n0, (uint32_t)ncols);
+    }
+}
+
+// Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready.
+static void evict(Work *d, const Chunk *s, int64_t m, int64_t len) {
+    Mem slot = ring_next(&d->outs);
+    int64_t pitch = (int64_t)(d->cut.cols * d->out_elem), width = s->ncols * s->count;
+    Move move = {d->e, QUEUE_OUT, false};
+    emit_task(d->e);
+    for (int64_t i = 0; i < len; i += TILE_M)
+        for (int64_t c = 0; c < width; c += BLOCK) { // in the result's type, on the vector and the scalar engine in turn
+            int64_t rows = min64(TILE_M, len - i), cols = min64(BLOCK, width - c);
+            View to = VIEW(mem_off(slot, i / TILE_M * pitch + c * (int64_t)d->out_elem), d->dtype, {rows}, {cols, 1});
+            if (d->k)
+                put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR, to, VIEW(bank_at(d->e, bank_of(d, (m + i) / TILE_M, c)), DT_F32, {rows}, {cols, 1}));
+            else
+                put_memset(d->e, ENG_VECTOR, to, NULL);
+        }
+    matrix_transfers(&d->out, (Piece){s->m0 + m, len, s->batch * d->n + s->n0, width, TILE_M, d->cut.cols}, d->dtype, d->j.p.out, slot, put_move, &move);
+}
+
+static void evict_block(Work *d, const Chunk *s) {
+    int64_t some = d->rows ? max64(2, tiles_together(d)) * TILE_M : OUT_TILES * TILE_M * BLOCK / d->cut.cols;
+    for (int64_t m = 0; m < s->mlen; m += some) {
+        int64_t len = min64(some, s->mlen - m);
+        for (int64_t c = 0; d->rows && c < s->ncols; c += BLOCK)
+            go_on(d, bank_of(d, m / TILE_M, c), s->batch * d->m + s->m0 + m, len, s->n0 + c, min64(BLOCK, s->ncols - c));
+        if (!d->rows)
+            evict(d, s, m, len);
+    }
+}
+
+static void multiply_chunk(Work *d, const Chunk *s) {
+    emit_task(d->e);
+    for (int64_t c = 0; d->rows && !s->k0 && c < s->ncols; c += BLOCK)
+        rows_columns(d->rows, s->n0 + c, (uint32_t)min64(BLOCK, s->ncols - c));
+    for (int64_t i = 0; i < s->count; i++)
+        for (int64_t mi = 0; mi < s->mlen; mi += TILE_M)
+            for (int64_t kt = 0, two; kt < s->klen; kt += (1 + two) * d->tile_k) {
+                two = doubles(d, s, kt);
+                multiply(d, s, kt / d->tile_k, min64(d->tile_k, s->klen - kt), two, bank_of(d, mi / TILE_M, 0), i * s->ncols, i * s->mlen + mi,
+                         min64(TILE_M, s->mlen - mi), i * s->ncols, s->k0 + kt > 0);
+            }
+    d->lhs.held[s->lslot]--, d->rhs.held[s->rslot]--;
+    if (s->k0 + s->klen < d->k)
+        return;
+    evict_block(d, s);
+    if (d->j.together > 1)
+        d->bank0 = (d->bank0 + 1) % (PSUM_BANKS - turn_banks(d));
+    else if (d->cut.tiles <= BANKS_HALF && !is_wide(d) && !d->turns) // of a low block the next one does not wait for
+        d->bank0 ^= BANKS_HALF;
+}
+
+// --- steps -------------------------------------------------------------------------------------------
+
+static void chunk_sizes(const Work *d, Chunk *s) {
+    s->count = d->j.together > 1 ? min64(d->j.together, (d->j.rows_hi - s->batch * d->m) / d->m) : 1;
+    s->mlen = min64(d->mstep, rows_end_of(d, s->batch) - s->m0);
+    s->ncols = min64(d->nstep, d->j.n_hi - s->n0);
+    s->klen = min64(d->cut.chunk * d->tile_k, d->k - s->k0);
+}
+
+// The first step of the first batch from `batch` on that this core has rows of.
+static bool chunk_first(const Work *d, Chunk *s, int64_t batch) {
+    for (; batch < d->batches && d->j.n_lo < d->j.n_hi; batch++)
+        if (rows_begin_of(d, batch) < rows_end_of(d, batch)) {
+            *s = (Chunk){.batch = batch, .m0 = rows_begin_of(d, batch), .n0 = d->j.n_lo};
+            chunk_sizes(d, s);
+            return true;
+        }
+    return false;
+}
+
+static bool chunk_next(const Work *d, Chunk *s) {
+    int64_t *inner = d->cut.by_columns ? &s->m0 : &s->n0, *outer = d->cut.by_columns ? &s->n0 : &s->m0;
+    int64_t mend = rows_end_of(d, s->batch);
+    s->k0 += s->klen;
+    if (s->k0 == d->k) {
+        s->k0 = 0;
+        *inner += d->cut.by_columns ? d->mstep : d->nstep;
+        if (*inner >= (d->cut.by_columns ? mend : d->j.n_hi)) {
+            *inner = d->cut.by_columns ? rows_begin_of(d, s->batch) : d->j.n_lo;
+            *outer += d->cut.by_columns ? d->nstep : d->mstep;
+            if (*outer >= (d->cut.by_columns ? d->j.n_hi : mend))
+                return chunk_first(d, s, s->batch + s->count);
+        }
+    }
+    chunk_sizes(d, s);
+    return true;
+}
+
+static void emit_chunks(Work *d) {
+    Chunk next, filled[AHEAD];
+    uint32_t first = 0, n = 0;
+    uint32_t ahead = d->j.together > 1 ? SMALL_AHEAD : AHEAD;
+    bool more = chunk_first(d, &next, 0);
+    while (more || n) {
+        for (; more && n < ahead && can_fill(d, &next); n++) {
+            fill(d, &next);
+            filled[(first + n) % AHEAD] = next;
+            more = chunk_next(d, &next);
+        }
+        assert(n);
+        multiply_chunk(d, &filled[first]);
+        first = (first + 1) % AHEAD, n--;
+    }
+}
+
+// --- the plan ----------------------------------------------------------------------------------------
+
+Room product_room(const Emit *e, uint32_t below, bool borrows) {
+    uint32_t end = e->draws_bytes ? DRAWS_AREA_BEGIN : (uint32_t)e->chip->sbuf_usable_bytes;
+    return (Room){{0, ROWS_AREA_BEGIN + (borrows ? 0 : ROWS_AREA_BYTES)}, {below, end}};
+}
+
+int64_t product_tile_k(const Layout *lhs, const Layout *rhs) {
+    const Layout *shorter = layout_last(rhs)->n < layout_last(lhs)->n ? rhs : lhs;
+    return lhs->size ? min64(layout_even(shorter, TILE_K, 96), lhs->size) : TILE_K;
+}
+
+static Layout layout_side(const Product *p, const Nest *axes, bool axes_dst, int batch) { // batch: 0 lhs, 1 rhs, 2 out, 3: none
+    Layout v = layout_make();
+    for (int i = 0; i < p->batch.rank && batch < 3; i++)
+        layout_add(&v, p->batch.axis[i].n, batch == 0 ? p->batch.axis[i].src : batch == 1 ? p->batch.axis[i].dst : p->batch_out[i]);
+    layout_add_nest(&v, axes, axes_dst);
+    return v;
+}
+
+static void operand_init(Operand *s, const ProductJob *j, bool rhs) {
+    const Product *p = &j->p;
+    const Nest *free = rhs ? &p->n : &p->m;
+    *s = (Operand){.addr = rhs ? p->rhs : p->lhs, .queue = rhs ? QUEUE_IN : QUEUE_IN2, .same = rhs ? NULL : j->same};
+    s->at = (Matrix){layout_side(p, &p->k, rhs, 3), layout_side(p, free, false, rhs)};
+    s->free = layout_side(p, free, false, 3);
+    size_t elem = dtype_bytes(p->stype);
+    const ViewAxis *k = layout_last(&s->at.rows);
+    bool dense = k->stride == 1 && k->n >= (s->at.rows.rank > 1 ? TURN_RUN : 2);
+    s->turned = (j->e->chip->dma_transpose <= 0 || elem == 1) && !s->same && dense && s->free.size > 1 && layout_last(&s->free)->stride != 1;
+    s->parts = layout_even(&s->free, TILE_M, TILE_M / 2);
+}
+
+bool product_comes_turned(const ProductJob *j, bool rhs) {
+    Operand s;
+    operand_init(&s, j, rhs);
+    return s.turned;
+}
+
+static void give_slots(Work *d, Operand *s, uint32_t n, uint32_t cols) {
+    area_ring(&d->area, &s->slots, n, dot_slot_bytes(d->cut.chunk, cols, d->stype));
+    s->pitch = cols;
+    for (uint32_t i = 0; i < n; i++)
+        s->key[i] = -1;
+}
+
+static void work_init(Work *d, const ProductJob *j) {
+    const Product *p = &j->p;
+    *d = (Work){.e = j->e, .j = *j, .rows = j->rows, .stype = p->stype, .dtype = p->dtype, .elem = dtype_bytes(p->stype), .out_elem = dtype_bytes(p->dtype)};
+    operand_init(&d->lhs, j, false), operand_init(&d->rhs, j, true);
+    d->out = (Matrix){layout_side(p, &p->m, true, 3), layout_side(p, &p->n, true, 2)};
+    d->batches = nest_size(&p->batch), d->m = d->lhs.free.size, d->n = d->rhs.free.size, d->k = nest_size(&p->k);
+    d->turns = d->lhs.turned || d->rhs.turned;
+    d->tile_k = product_tile_k(&d->lhs.at.rows, &d->rhs.at.rows);
+    d->out_sbuf = d->rows ? d->rows->area_at : ROWS_AREA_BEGIN - OUT_SLOTS * OUT_TILES * BLOCK * (uint32_t)d->out_elem;
+}
+
+static DotSize size_of(const Work *d) {
+    const ProductJob *j = &d->j;
+    DotSize size = {.chip = d->e->chip, .stype = d->stype, .dtype = d->dtype, .k = max64(1, d->k), .tile_k = d->tile_k};
+    size.lhs = (DotSide){&d->lhs.at.rows, &d->lhs.free, d->lhs.parts, d->lhs.turned}, size.rhs = (DotSide){&d->rhs.at.rows, &d->rhs.free, d->rhs.parts, d->rhs.turned};
+    size.m = max64(1, min64(d->m, j->rows_hi - j->rows_lo)), size.n = max64(1, j->n_hi - j->n_lo);
+    size.batches = max64(1, (j->rows_hi - j->rows_lo) / size.m);
+    size.lhs_same = j->same;
+    size.own = product_room(d->e, d->out_sbuf, false), size.all = product_room(d->e, d->out_sbuf, true);
+    size.can_keep = j->may_keep, size.beside = (double)j->beside;
+    return size;
+}
+
+DotCut product_cut(const ProductJob *j) {
+    Work *d = ARENA_NEW(j->e->c->scratch, Work);
+    work_init(d, j);
+    DotSize size = size_of(d);
+    return dot_cut(&size);
+}
+
+// Many small products: all of k is there.
+static DotCut cut_small(const Work *d, uint32_t lhs_cols, uint32_t rhs_cols) {
+    DotCut c = {.tiles = 1, .cols = BLOCK, .chunk = 1, .lhs_slots = SMALL_SLOTS, .rhs_slots = SMALL_SLOTS, .stages = d->turns ? DOT_STAGES : 0};
+    DotSize size = size_of(d);
+    while (!dot_cut_fits(&size, &c, lhs_cols, rhs_cols)) {
+        assert(c.lhs_slots > 1);
+        if (c.stages > 2)
+            c.stages--;
+        else
+            c.lhs_slots--, c.rhs_slots--;
+    }
+    return c;
+}
+
+static void plan(Work *d) {
+    DotSize size = size_of(d);
+    bool small = d->j.together > 1;
+    uint32_t lcols = (uint32_t)(d->j.together * d->m), rcols = (uint32_t)(d->j.together * d->n);
+    d->cut = small ? cut_small(d, lcols, rcols) : dot_cut(&size);
+    if (!small)
+        lcols = d->cut.tiles * TILE_M, rcols = d->cut.cols;
+    assert(d->cut.tiles >= 1);
+    assert(d->cut.tiles * (d->cut.cols / BLOCK) <= PSUM_BANKS);
+    assert(d->cut.chunk <= DOT_CHUNK);
+    assert(d->cut.stages <= DOT_STAGES);
+    d->mstep = layout_even(&d->lhs.free, lcols, lcols * 3 / 4);
+    Layout n = layout_side(&d->j.p, &d->j.p.n, true, 3);
+    d->nstep = layout_even(d->rhs.free.rank >= n.rank ? &d->rhs.free : &n, rcols, rcols * 3 / 4);
+    if (small)
+        d->mstep = d->m, d->nstep = d->n;
+    d->area = (Area){.e = d->e, .room = d->cut.borrows ? size.all : size.own};
+    give_slots(d, &d->lhs, d->cut.lhs_slots, lcols);
+    give_slots(d, &d->rhs, d->cut.rhs_slots, rcols);
+    area_ring(&d->area, &d->stages, d->cut.stages, dot_stage_bytes(&size, &d->cut, lcols, rcols));
+    d->area.room = (Room){{d->out_sbuf}, {ROWS_AREA_BEGIN}};
+    uint32_t together = small ? 1 : OUT_TILES;
+    if (!d->rows)
+        area_ring(&d->area, &d->outs, OUT_SLOTS * OUT_TILES / together, together * BLOCK * (uint32_t)d->out_elem);
+}
+
+// Banks whose tiles leave together have one hazard.
+static void pair_banks(Work *d, bool out) {
+    for (uint32_t i = 0, first; i < PSUM_BANKS; i++)
+        if ((first = i & ~(tiles_together(d) - 1)) != i)
+            emit_merge(d->e, &d->e->bank_haz[out ? i : first], &d->e->bank_haz[out ? first : i]);
+}
+
+ProductJob product_job(Emit *e, const Product *p) {
+    ProductJob j = {.e = e, .p = *p, .together = 1};
+    j.rows_hi = nest_size(&p->batch) * nest_size(&p->m), j.n_hi = nest_size(&p->n);
+    return j;
+}
+
+void product_emit(const ProductJob *j) {
+    Work *d = ARENA_NEW(j->e->c->scratch, Work);
+    work_init(d, j);
+    plan(d);
+    if (d->cut.keeps) {
+        Operand *passes = d->cut.by_columns ? &d->lhs : &d->rhs;
+        passes->keeps = true, passes->kept = j->kept;
+    }
+    if (d->cut.borrows)
+        emit_join(d->e, LANE_ROWS);
+    area_open(&d->area);
+    pair_banks(d, false);
+    if (d->rows)
+        rows_open(d->rows);
+    emit_chunks(d);
+    if (d->rows)
+        rows_close(d->rows);
+    area_close(&d->area);
+    pair_banks(d, true);
+    if (d->cut.borrows)
+        emit_join(d->e, LANE_ROWS);
+}

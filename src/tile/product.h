@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// product.h — a product of two tensors that are read and written through strides: one emitter for all that the array multiplies tile by tile.
+//
+//   out[b][m][n] = sum over k of lhs[b][k][m] * rhs[b][k][n]
+//
+// b, k, m and n are lists of axes, each with its stride in the tensors that have it (layout.h). An axis list counts with its last axis fastest.
+#ifndef OTRN_TILE_PRODUCT_H
+#define OTRN_TILE_PRODUCT_H
+
+#include "tile/dot_cut.h"
+#include "tile/rows.h"
+
+typedef struct Product {
+    int stype, dtype;       // of the operands, of the result
+    uint64_t lhs, rhs, out; // addresses of element 0
+    Nest batch;             // src: lhs, dst: rhs
+    int64_t batch_out[OTRN_MAX_RANK];
+    Nest k; // src: lhs, dst: rhs; an axis of no elements makes a result of zeros
+    Nest m; // src: lhs, dst: out
+    Nest n; // src: rhs, dst: out
+} Product;
+
+typedef struct ProductJob { // what of it, and what becomes of its tiles
+    Emit *e;
+    Product p;
+    const HloAttr *same;                  // the number that all of lhs is; NULL: it lies there
+    RowOp *rows;                          // what tiles go through where they leave PSUM, NULL: nothing
+    int64_t beside;                       // … bytes that it loads and stores for an element
+    int64_t together;                     // many small ones: so many of the batch side by side in a bank; 1: they are large
+    int64_t rows_lo, rows_hi, n_lo, n_hi; // what of it this core does: rows of all batches, columns
+    bool may_keep;                        // there is HBM for a transposed operand,
+    uint64_t kept;                        // … there
+} ProductJob;
+
+ProductJob product_job(Emit *e, const Product *p); // all of it
+bool product_comes_turned(const ProductJob *j, bool rhs); // transfers cannot transpose the operand: the array does
+int64_t product_tile_k(const Layout *lhs, const Layout *rhs); // rows of a tile of k, which tell in which order it adds up
+DotCut product_cut(const ProductJob *j);
+void product_emit(const ProductJob *j);
+// SBUF below `below`, and above the row programs' area or from its beginning on.
+Room product_room(const Emit *e, uint32_t below, bool borrows);
+
+#endif
