@@ -12,7 +12,6 @@
 #include "pjrt/pjrt.h"
 #include "pjrt/tf_abi.h"
 
-#define DEVICE "NEURON"
 #define KERNELS "XLA_CPU_JIT" // whose set of XLA kernels the device takes
 enum { TF_INT32 = 3, TF_UNIMPLEMENTED = 12, TF_INTERNAL = 13 };
 enum { PRIORITY = 220, PRIORITY_CPU = 70 };
@@ -73,7 +72,7 @@ static void const_run(void *kernel, void *ctx) {
 // device's; this one goes before it.
 static void const_add(const Tf *tf) {
     TfStatus *s = tf->new_status();
-    void *k = tf->new_kernel("_EagerConst", DEVICE, const_new, const_run, const_delete);
+    void *k = tf->new_kernel("_EagerConst", TF_DEVICE, const_new, const_run, const_delete);
     tf->kernel_on_host(k, "input");
     tf->kernel_on_host(k, "output");
     tf->kernel_type(k, "T", TF_INT32, s);
@@ -88,11 +87,11 @@ void TF_InitKernel(void) {
         return;
     CxxString name;
     JitDevice jit = {0};
-    cxx_name(&name, DEVICE);
+    cxx_name(&name, TF_DEVICE);
     cxx_name(&jit.kernels, KERNELS);
     tf.add_jit(&name, &jit);
     const_add(&tf);
-    tf_host_kernels(&tf, DEVICE);
+    tf_host_kernels(&tf, TF_DEVICE);
 }
 
 // ---- what is asked
@@ -116,11 +115,11 @@ static void start(TfStatus *s) {
     tf_find(&tf);
     const uintptr_t no_options[8] = {0}; // an empty map
     uintptr_t no_key_values[2] = {0};    // an empty pointer
-    CxxResult client = tf.make_client(strlen(DEVICE), DEVICE, no_options, no_key_values);
+    CxxResult client = tf.make_client(strlen(TF_DEVICE), TF_DEVICE, no_options, no_key_values);
     CxxString name;
-    cxx_name(&name, DEVICE);
+    cxx_name(&name, TF_DEVICE);
     if (client.status > 1 || tf.set_client(&name, &client.value).status > 1)
-        tf_fail(s, TF_INTERNAL, "opentrn: TensorFlow could not make a client of the device " DEVICE);
+        tf_fail(s, TF_INTERNAL, "opentrn: TensorFlow could not make a client of the device " TF_DEVICE);
 }
 
 static void ints_copy(TfInts *to, const TfInts *from) {
@@ -180,7 +179,7 @@ static void deallocate(TfPlace *p, void *at) { (void)p, free(at); }
 
 static TfEvent *no_copy(TfPlace *p, const TfTensor *from, TfTensor *to, TfStatus *s) {
     (void)p, (void)from, (void)to;
-    tf_fail(s, TF_UNIMPLEMENTED, "opentrn: tensors of the device " DEVICE " are copied through PJRT");
+    tf_fail(s, TF_UNIMPLEMENTED, "opentrn: tensors of the device " TF_DEVICE " are copied through PJRT");
     return NULL;
 }
 static TfEvent *no_copy_here(TfPlace *p) { return (void)p, NULL; }
@@ -223,14 +222,14 @@ static void flags_set(void) {
 const TfApi *TFNPD_InitPlugin(TfPlugin *p, TfStatus *s) {
     Tf tf;
     if (!tf_find(&tf)) {
-        tf_fail(s, TF_UNIMPLEMENTED, "opentrn: this TensorFlow lacks functions that the device " DEVICE " needs; 2.21 has them");
+        tf_fail(s, TF_UNIMPLEMENTED, "opentrn: this TensorFlow lacks functions that the device " TF_DEVICE " needs; 2.21 has them");
         return NULL;
     }
     flags_set();
     // TensorFlow's own variable for such libraries makes it the device of operators that name none; whom a program loads waits to
     // be named.
     const char *first = getenv("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
-    p->device_type = DEVICE;
+    p->device_type = TF_DEVICE;
     p->jit_device = KERNELS;
     p->priority = first && *first ? PRIORITY : PRIORITY_CPU - 1;
     p->is_stream_executor = false;

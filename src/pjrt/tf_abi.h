@@ -91,6 +91,31 @@ typedef struct TfApi {
     void (*start)(TfStatus *);
 } TfApi;
 
+// ---- graphs, behind placement
+
+#define TF_DEVICE "NEURON"
+
+typedef struct TfBuffer {
+    void *data;
+    size_t bytes;
+    void (*free)(void *data, size_t bytes);
+} TfBuffer;
+typedef struct TfOptimizer {
+    size_t struct_size;
+    void *ext;
+    void *(*create)(void);
+    void (*optimize)(void *, const TfBuffer *graph, const void *item, TfBuffer *out, TfStatus *);
+    void (*destroy)(void *);
+} TfOptimizer;
+typedef struct TfOptimizing {
+    size_t struct_size;
+    void *ext;
+    int32_t version[3];
+    const char *device_type;
+    void *configs; // which of TensorFlow's own to leave out: none
+    TfOptimizer *optimizer;
+} TfOptimizing;
+
 // ---- TensorFlow's functions
 
 typedef struct CxxString {

@@ -195,6 +195,32 @@ def test_compiled_sizes_are_refused_by_name(f):
         on(NEURON, tf.function(f, jit_compile=True), tf.constant(A))
 
 
+def kept_in_a_list(x):
+    w = tf.constant(A)
+    with tf.GradientTape() as tape:
+        tape.watch(w)
+        states, state = tf.TensorArray(tf.float32, size=3), x
+        for i in tf.range(3):
+            state = tf.tanh(state @ w)
+            states = states.write(i, state)
+        loss = tf.reduce_mean(states.stack() ** 2)
+    return loss, tape.gradient(loss, w)
+
+
+def spoken(x):
+    return tf.nn.ctc_loss(tf.constant([[1, 2], [3, 3]]), tf.stack([x, -x], 1), tf.constant([2, 2]), tf.constant([6, 5]), blank_index=0)
+
+
+@pytest.mark.parametrize("f, outside", [(kept_in_a_list, "TensorListSetItem"), (spoken, "While")], ids=["TensorArray", "ctc_loss"])
+def test_lists_and_whole_loops(f, outside):
+    """Of functions without jit_compile: they go to the CPU, what is computed with them stays; reports say so."""
+    with opentrn.profile("trn2") as p:
+        got = on(NEURON, tf.function(f), tf.constant(A))
+    for a, b in zip(tf.nest.flatten(got), tf.nest.flatten(on(CPU, f, tf.constant(A))), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert outside in [o.operator for o in p.outside] and any("MatMul" in row[0] or "LogSoftmax" in row[0] for row in p.rows)
+
+
 def test_copies():
     a = on(NEURON, tf.constant, A)
     assert on(CPU, tf.identity, a).device.endswith(CPU)

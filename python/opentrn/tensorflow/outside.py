@@ -11,6 +11,7 @@ import functools
 import sys
 from typing import Any
 
+from tensorflow.core.framework import types_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import kernels, op_callbacks
 
@@ -21,6 +22,8 @@ from opentrn.tensorflow.places import is_library
 _PIPELINE = ("Iterator", "Dataset", "Optional")  # batches come from the host everywhere
 _NO_KERNEL = "TensorFlow has no kernel for the device"
 _SIZED_BY_VALUES = "the size of its result follows from values"
+_LIST = "a list of tensors is no array of a program"
+_WHOLE = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "For")  # with their functions (src/pjrt/tf_graph.c)
 _ASKED = "it was placed there"
 _ON_HOST = 2  # priority of such kernels
 _counts: collections.Counter[tuple[str, str]] = collections.Counter()  # (operator, place) -> runs
@@ -29,7 +32,9 @@ _counts: collections.Counter[tuple[str, str]] = collections.Counter()  # (operat
 @functools.cache
 def _why(operator: str) -> str:
     """Why the device does not run it; empty where it does. Of operators whose sizes follow from values the plugin has kernels for the host,
-    which go before those for the device (src/pjrt/tf_host.c)."""
+    which go before those for the device (src/pjrt/tf_host.c); lists it puts on the CPU (src/pjrt/tf_graph.c)."""
+    if "TensorList" in operator:
+        return _LIST
     found = [k for k in kernels.get_registered_kernels_for_op(operator).kernel if k.device_type in (NAME, "DEFAULT")]
     return _NO_KERNEL if not found else _SIZED_BY_VALUES if any(k.priority == _ON_HOST for k in found) else ""
 
@@ -63,6 +68,9 @@ def _of_function(name: str) -> dict[tuple[str, str], int]:
     found: collections.Counter[tuple[str, str]] = collections.Counter()
     for node in ctx.get_function_def(name).node_def:
         if node.attr["_XlaMustCompile"].b:
+            continue
+        if node.op in _WHOLE and not node.attr["_lower_using_switch_merge"].b and types_pb2.DT_INT32 in node.attr["T"].list.type:
+            found[node.op, _traced_at(info, node.name)] += 1
             continue
         inner = [f for a in node.attr.values() for f in (a.func, *a.list.func) if f.name]
         for function in inner if "Dataset" not in node.op else ():
