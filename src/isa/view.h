@@ -21,6 +21,7 @@ struct Haz; // tile/step.h: who else works on a part of SBUF or PSUM
 typedef struct Mem { // a place; in HBM nobody stands for it, the compiler knows HBM by address
     uint64_t addr;
     struct Haz *haz;
+    uint8_t more; // as many behind it stand for parts of the same place
 } Mem;
 
 typedef struct ViewAxis {
@@ -39,8 +40,8 @@ typedef struct View {
     view_make(mem, dtype, (const int64_t[][2]){__VA_ARGS__}, sizeof((const int64_t[][2]){__VA_ARGS__}) / sizeof(int64_t[2]))
 
 static inline Mem mem_hbm(uint64_t addr) { return (Mem){.addr = addr}; }
-static inline Mem mem_off(Mem m, int64_t bytes) { return (Mem){m.addr + (uint64_t)bytes, m.haz}; }
-static inline Mem mem_part(Mem m, int64_t partition) { return (Mem){m.addr + ((uint64_t)partition << 32), m.haz}; }
+static inline Mem mem_off(Mem m, int64_t bytes) { return (Mem){m.addr + (uint64_t)bytes, m.haz, m.more}; }
+static inline Mem mem_part(Mem m, int64_t partition) { return (Mem){m.addr + ((uint64_t)partition << 32), m.haz, m.more}; }
 
 static inline View view_make(Mem mem, int dtype, const int64_t (*axes)[2], size_t rank) {
     View v = {.mem = mem, .dtype = (uint8_t)dtype, .rank = (uint8_t)rank};

@@ -109,5 +109,5 @@ Ring ring_of_banks(Emit *e, uint32_t first, uint32_t n) {
 
 Mem bank_at(Emit *e, uint32_t bank) {
     assert(bank < PSUM_BANKS);
-    return (Mem){addr_psum(0, bank * PSUM_BANK_BYTES), &e->bank_haz[bank]};
+    return (Mem){.addr = addr_psum(0, bank * PSUM_BANK_BYTES), .haz = &e->bank_haz[bank]};
 }

@@ -52,7 +52,7 @@ Mem bank_at(Emit *e, uint32_t bank);
 static inline Mem ring_way(const Ring *r, uint32_t slot, uint32_t way) {
     assert(slot < r->n);
     assert(way < r->ways);
-    return (Mem){r->slot[slot], &r->haz[slot * r->ways + way]};
+    return (Mem){.addr = r->slot[slot], .haz = &r->haz[slot * r->ways + way]};
 }
 static inline Mem ring_at(const Ring *r, uint32_t slot) { return ring_way(r, slot, 0); }
 static inline uint32_t ring_turn(Ring *r) { return r->next++ % r->n; } // the slot whose turn it is

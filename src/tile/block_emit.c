@@ -169,7 +169,7 @@ static Mem value_at(BlockOp *o, const Tile *t, uint32_t index) {
     const HloOp *ret = region_return(h, hlo_op_region(h, hlo_at(h, o->s->op), 0));
     uint32_t node = o->r->e->row_node[hlo_operand(h, ret, index)], set = o->r->set;
     o->r->set = t->set;
-    Mem at = {rows_place(o->r, node), rows_haz(o->r, node)};
+    Mem at = {.addr = rows_place(o->r, node), .haz = rows_haz(o->r, node)};
     o->r->set = set;
     return at;
 }

@@ -204,8 +204,10 @@ static void emit_counted(Emit *e, const Step *s) {
     if (s->kind == STEP_LOOP_BEGIN) {
         loop->begin_pc = emit_control(e, begin);
         emit_barrier(e); // every iteration begins with it, unless they may overlap
-        if (overlaps)
+        if (overlaps) {
             emit_body_begin(e);
+            e->product_epoch = e->epoch + 1; // the iteration before hides how its first product begins
+        }
         return;
     }
     if (overlaps && emit_body_end(e, loop->begin_pc, &begin))

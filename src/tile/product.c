@@ -9,7 +9,8 @@
 //          └─────────────┘                      k inside the tile is the partition. dot_cut.c chooses all of these sizes.
 //
 // A block's chunk is a *step*. Slots are filled steps ahead, as long as none is taken away that a step still needs; each
-// filling is a task, each step's products another one, so that they go beside each other (sched.c).
+// filling is a task, each step's products another one, so that they go beside each other (sched.c). The first steps behind a
+// barrier come in parts of their tiles of k, and begin with the first of them; the last results leave tile by tile.
 // Blocks and tiles end where axes end when that costs little, so that transfers take whole axes.
 // Of small products several of a batch are a step: their columns lie beside each other in the slots and in a bank.
 // What transfers cannot transpose, bytes or on some chips anything, is loaded as it lies, columns on the partitions, which the array turns
@@ -27,6 +28,7 @@
 #define TILE_M PARTITIONS
 #define BLOCK PSUM_BANK_COLS
 #define AHEAD 6     // steps that are filled before they are multiplied;
+#define PARTS 3     // of a slot that are waited for apart
 #define SMALL_AHEAD 2 // … of small products: their transfers are short
 #define BANKS_HALF (PSUM_BANKS / 2)
 #define OUT_SLOTS 2
@@ -69,6 +71,8 @@ typedef struct Work {
     uint32_t out_sbuf;
     Ring outs, stages;
     uint32_t evictions;
+    uint32_t filled, multiplied; // steps so far
+    bool begins; // the first product behind a barrier: nothing hides how it begins
     uint32_t bank0; // of the block in work
     RowOp *rows;
     bool turns;
@@ -79,6 +83,29 @@ static int64_t rows_begin_of(const Work *d, int64_t batch) { return max64(0, d->
 static int64_t rows_end_of(const Work *d, int64_t batch) { return min64(d->m, d->j.rows_hi - batch * d->m); }
 static bool is_wide(const Work *d) { return d->cut.cols > BLOCK; }
 static uint32_t turn_banks(const Work *d) { return !d->turns ? 0 : d->j.together > 1 ? BANKS_HALF : DOT_TURN_BANKS; }
+
+// The tile of k that a part of a slot begins with: a quarter of them, another, the rest.
+static int64_t part_tile(const Work *d, uint32_t part) {
+    int64_t first = max64(1, d->cut.chunk / 4);
+    return part == 0 ? 0 : part == 1 ? first : part == 2 ? max64(first, d->cut.chunk / 2) : d->cut.chunk;
+}
+
+static uint32_t part_of(const Work *d, int64_t tile) {
+    return d->begins ? (uint32_t)((tile >= part_tile(d, 1)) + (tile >= part_tile(d, 2))) : 0;
+}
+
+// Where what comes as one ends, from row `at` of a step's chunk on: the first steps of a product that nothing hides come in parts; where
+// the array transposes, its own work hides the second one.
+static int64_t part_end(const Work *d, uint32_t step, int64_t at, int64_t klen) {
+    return d->begins && step < (d->turns ? 1 : 2) ? min64(klen, part_tile(d, part_of(d, at / d->tile_k) + 1) * d->tile_k) : klen;
+}
+
+// Tiles of k of a slot, and who waits for them.
+static Mem slot_tiles(const Work *d, const Operand *s, uint32_t slot, int64_t tile, int64_t tiles) {
+    uint32_t part = part_of(d, tile), last = part_of(d, tile + max64(1, tiles) - 1);
+    Mem m = ring_way(&s->slots, slot, part);
+    return (Mem){m.addr + (uint64_t)(tile * s->pitch) * d->elem, m.haz, (uint8_t)(last - part)};
+}
 
 // --- filling slots -----------------------------------------------------------------------------------
 
@@ -105,18 +132,19 @@ static Matrix kept_matrix(const Operand *s, int64_t k) {
 }
 
 // Between a slot and where an operand lies as it was transposed. Tasks of the same step store and load it: these do meet.
-static void move_kept(Work *d, Operand *s, uint32_t slot, const Chunk *x, int64_t f0, int64_t cols, bool loads) {
+static void move_kept(Work *d, Operand *s, Mem to, const Chunk *x, int64_t f0, int64_t cols, bool loads) {
     Matrix kept = kept_matrix(s, d->k);
     Piece p = {x->batch * d->k + x->k0, x->klen, f0, cols, d->tile_k, s->pitch};
     Move move = {d->e, loads ? s->queue : QUEUE_OUT, loads};
     bool apart = d->e->tiles_apart;
     d->e->tiles_apart = apart && !loads;
-    matrix_transfers(&kept, p, d->stype, s->kept, ring_at(&s->slots, slot), put_move, &move);
+    matrix_transfers(&kept, p, d->stype, s->kept, to, put_move, &move);
     d->e->tiles_apart = apart;
 }
 
-// `tiles` of k from tile t0 on, columns [f0, f0 + cols): transposed side by side in a bank, copied to their slot from there.
-static void transpose_tiles(Work *d, Operand *s, uint32_t slot, Mem stage, int64_t t0, int64_t tiles, int64_t f0, int64_t cols,
+// `tiles` of k from tile t0 of the filling on, columns [f0, f0 + cols): transposed side by side in a bank, copied to their slot, which
+// the filling begins with tile `tile` of, from there.
+static void transpose_tiles(Work *d, Operand *s, uint32_t slot, int64_t tile, Mem stage, int64_t t0, int64_t tiles, int64_t f0, int64_t cols,
                             int64_t klen) {
     uint32_t turn = d->next_turn++ % turn_banks(d); // the last ones, of a wide block of each half
     Mem bank = bank_at(d->e, is_wide(d) ? BANKS_HALF - 1 + turn * BANKS_HALF : PSUM_BANKS - turn_banks(d) + turn);
@@ -125,12 +153,12 @@ static void transpose_tiles(Work *d, Operand *s, uint32_t slot, Mem stage, int64
         put_transposes(d->e, d->stype, mem_off(bank, t * cols * size), s->parts, mem_off(stage, (f0 / s->parts * klen + (t0 + t) * d->tile_k) * size), klen,
                        cols, s->parts, rows);
     put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR,
-             VIEW(mem_off(ring_at(&s->slots, slot), (t0 * s->pitch + f0) * size), d->stype, {rows}, {tiles, s->pitch}, {cols, 1}),
+             VIEW(mem_off(slot_tiles(d, s, slot, tile + t0, tiles), f0 * size), d->stype, {rows}, {tiles, s->pitch}, {cols, 1}),
              VIEW(bank, d->stype, {rows}, {tiles, cols}, {cols, 1}));
 }
 
 // Columns of a chunk come as they lie, groups of them on the partitions, each with its klen elements.
-static void load_transposed(Work *d, Operand *s, uint32_t slot, Piece p) {
+static void load_transposed(Work *d, Operand *s, uint32_t slot, int64_t tile, Piece p) {
     Mem stage = ring_next(&d->stages);
     Matrix turned = {s->at.cols, s->at.rows};
     Move move = {d->e, s->queue, true};
@@ -140,9 +168,9 @@ static void load_transposed(Work *d, Operand *s, uint32_t slot, Piece p) {
         some = min64(p.cols - f0, room);
         int64_t per = room / some;
         for (int64_t t = 0; t < full; t += per)
-            transpose_tiles(d, s, slot, stage, t, min64(per, full - t), f0, some, p.rows);
+            transpose_tiles(d, s, slot, tile, stage, t, min64(per, full - t), f0, some, p.rows);
         if (p.rows % p.tile)
-            transpose_tiles(d, s, slot, stage, full, 1, f0, some, p.rows);
+            transpose_tiles(d, s, slot, tile, stage, full, 1, f0, some, p.rows);
     }
 }
 
@@ -163,50 +191,73 @@ static uint32_t slot_of(const Operand *s, int64_t key) { // nslots: none
 
 static bool has_slot(const Operand *s, int64_t key) { return slot_of(s, key) < s->slots.n || !s->held[s->slots.next % s->slots.n]; }
 
-// The slot that holds columns [f0, f0+cols) of the step's chunk; loads it when none does. `again`: they were here before.
-static uint32_t side_load(Work *d, Operand *s, const Chunk *x, int64_t f0, int64_t cols, bool again) {
+// The slot that holds columns from f0 on of the step's chunk; fresh: it is yet to be filled with them.
+static uint32_t side_slot(const Work *d, Operand *s, const Chunk *x, int64_t f0, bool *fresh) {
     int64_t key = key_of(d, s, x->batch, f0, x->k0);
     uint32_t slot = slot_of(s, key);
-    if (slot < s->slots.n)
+    *fresh = slot == s->slots.n;
+    if (!*fresh)
         return slot;
     slot = ring_turn(&s->slots);
     assert(!s->held[slot]);
     s->key[slot] = key;
-    emit_task(d->e);
+    return slot;
+}
+
+// Tiles of the slot from `tile` on are filled with k of x. `again`: they were here before.
+static void side_load(Work *d, Operand *s, uint32_t slot, int64_t tile, const Chunk *x, int64_t f0, int64_t cols, bool again) {
+    Mem to = slot_tiles(d, s, slot, tile, ceil_div(x->klen, d->tile_k));
     Piece p = piece_of(d, s, x, f0, cols);
     Move move = {d->e, s->queue, true};
     if (s->same)
         side_set(d, s, cols); // no block after it has more
     else if (s->keeps && again)
-        move_kept(d, s, slot, x, f0, cols, true);
+        move_kept(d, s, to, x, f0, cols, true);
     else if (s->turned)
-        load_transposed(d, s, slot, p);
+        load_transposed(d, s, slot, tile, p);
     else
-        matrix_transfers(&s->at, p, d->stype, s->addr, ring_at(&s->slots, slot), put_move, &move);
+        matrix_transfers(&s->at, p, d->stype, s->addr, to, put_move, &move);
     if (s->keeps && !again) {
         emit_task(d->e);
-        move_kept(d, s, slot, x, f0, cols, false);
+        move_kept(d, s, to, x, f0, cols, false);
     }
-    return slot;
 }
 
 static bool can_fill(const Work *d, const Chunk *s) {
     return has_slot(&d->rhs, key_of(d, &d->rhs, s->batch, s->n0, s->k0)) && has_slot(&d->lhs, key_of(d, &d->lhs, s->batch, s->m0, s->k0));
 }
 
+// Both sides of a step come by one task where one side has many more slots: it would come far ahead of what is needed sooner.
+static bool side_by_side(const Work *d) {
+    uint32_t l = d->lhs.slots.n, r = d->rhs.slots.n;
+    return !d->turns && (l > 2 * r || r > 2 * l);
+}
+
 static void fill(Work *d, Chunk *s) {
-    for (int i = 0; i < 2; i++) // what is transposed first: it takes longer
-        if ((i == 0) == d->lhs.turned)
-            s->lslot = side_load(d, &d->lhs, s, s->m0, s->mlen * s->count, s->n0 > d->j.n_lo);
-        else
-            s->rslot = side_load(d, &d->rhs, s, s->n0, s->ncols * s->count, s->m0 > rows_begin_of(d, s->batch));
-    d->rhs.held[s->rslot]++, d->lhs.held[s->lslot]++;
+    bool fresh_l, fresh_r;
+    s->lslot = side_slot(d, &d->lhs, s, s->m0, &fresh_l), s->rslot = side_slot(d, &d->rhs, s, s->n0, &fresh_r);
+    for (int64_t at = 0, end; at < s->klen; at = end) {
+        end = part_end(d, d->filled, at, s->klen);
+        Chunk part = *s;
+        part.k0 += at, part.klen = end - at;
+        for (int i = 0; i < 2; i++) { // what is transposed first: it takes longer
+            bool left = (i == 0) == d->lhs.turned;
+            if (left ? !fresh_l || (at && d->lhs.same) : !fresh_r)
+                continue;
+            if (!i || !side_by_side(d) || !fresh_l || !fresh_r)
+                emit_task(d->e);
+            if (left)
+                side_load(d, &d->lhs, s->lslot, at / d->tile_k, &part, s->m0, s->mlen * s->count, s->n0 > d->j.n_lo);
+            else
+                side_load(d, &d->rhs, s->rslot, at / d->tile_k, &part, s->n0, s->ncols * s->count, s->m0 > rows_begin_of(d, s->batch));
+        }
+    }
+    d->rhs.held[s->rslot]++, d->lhs.held[s->lslot]++, d->filled++;
 }
 
 // --- products ----------------------------------------------------------------------------------------
-static View slot_view(const Work *d, const Operand *s, uint32_t slot, int64_t tile, int64_t rows, int64_t col, int64_t cols) {
-    int64_t at = (s->same ? 0 : tile * s->pitch) + col;
-    return VIEW(mem_off(ring_at(&s->slots, slot), at * (int64_t)d->elem), d->stype, {rows}, {cols, 1});
+static View slot_view(const Work *d, const Operand *s, uint32_t slot, int64_t tile, bool two, int64_t rows, int64_t col, int64_t cols) {
+    return VIEW(mem_off(slot_tiles(d, s, slot, s->same ? 0 : tile, 1 + two), col * (int64_t)d->elem), d->stype, {rows}, {cols, 1});
 }
 
 // Tiles of rows that leave together for the row program, so that its transfers are longer: as many as it has room for. The array
@@ -219,19 +270,19 @@ static uint32_t tiles_together(const Work *d) {
 static Haz *bank_haz(const Work *d, uint32_t bank) { return &d->e->bank_haz[bank & ~(tiles_together(d) - 1)]; }
 
 // Two tiles of k at once: fp8 has two rows a cell from trn2 on. They lie a pitch apart, and add up as one behind the other would.
-static bool doubles(const Work *d, const Chunk *s, int64_t k) {
+static bool doubles(const Work *d, int64_t k, int64_t end) {
     bool fp8 = d->stype == DT_F8E4M3 || d->stype == DT_F8E4M3FN || d->stype == DT_F8E5M2;
-    return fp8 && d->e->chip->generation >= 3 && !d->lhs.same && k + 2 * d->tile_k <= s->klen;
+    return fp8 && d->e->chip->generation >= 3 && !d->lhs.same && k + 2 * d->tile_k <= end;
 }
 
 // One or two tiles of k for 128 rows and up to 512 columns from column n0 of the block.
 static void multiply(Work *d, const Chunk *s, int64_t tile, int64_t rows, bool two, uint32_t bank, int64_t col, int64_t m0, int64_t mcols, int64_t n0,
                      bool accumulate) {
-    put_weights(d->e, slot_view(d, &d->lhs, s->lslot, tile, rows, m0, mcols), two ? d->lhs.pitch : 0);
+    put_weights(d->e, slot_view(d, &d->lhs, s->lslot, tile, two, rows, m0, mcols), two ? d->lhs.pitch : 0);
     for (int64_t c = 0; c < s->ncols; c += BLOCK, bank += BANKS_HALF) { // the same weights for both halves of a wide block
         int64_t n = min64(BLOCK, s->ncols - c);
-        Mem to = {bank_at(d->e, bank).addr + (uint64_t)(col * 4), bank_haz(d, bank)};
-        put_matmul(d->e, VIEW(to, DT_F32, {mcols}, {n, 1}), slot_view(d, &d->rhs, s->rslot, tile, rows, n0 + c, n), accumulate,
+        Mem to = {.addr = bank_at(d->e, bank).addr + (uint64_t)(col * 4), .haz = bank_haz(d, bank)};
+        put_matmul(d->e, VIEW(to, DT_F32, {mcols}, {n, 1}), slot_view(d, &d->rhs, s->rslot, tile, two, rows, n0 + c, n), accumulate,
                    two ? d->rhs.pitch : 0);
     }
 }
@@ -248,50 +299,77 @@ static void go_on(Work *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0,
     }
 }
 
-// Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready.
-static void evict(Work *d, const Chunk *s, int64_t m, int64_t len) {
-    Mem slot = ring_next(&d->outs);
-    int64_t pitch = (int64_t)(d->cut.cols * d->out_elem), width = s->ncols * s->count;
+// Tiles of rows where results wait for their transfer.
+static Mem out_tiles(const Work *d, uint32_t slot, int64_t tile, int64_t tiles) {
+    Mem m = ring_way(&d->outs, slot, (uint32_t)tile);
+    return (Mem){m.addr + (uint64_t)(tile * d->cut.cols) * d->out_elem, m.haz, (uint8_t)(tiles - 1)};
+}
+
+static void store_tiles(Work *d, const Chunk *s, uint32_t slot, int64_t m, int64_t tile, int64_t rows) {
     Move move = {d->e, QUEUE_OUT, false};
-    emit_task(d->e);
-    for (int64_t i = 0; i < len; i += TILE_M)
+    Piece p = {s->m0 + m + tile * TILE_M, rows, s->batch * d->n + s->n0, s->ncols * s->count, TILE_M, d->cut.cols};
+    matrix_transfers(&d->out, p, d->dtype, d->j.p.out, out_tiles(d, slot, tile, ceil_div(rows, TILE_M)), put_move, &move);
+}
+
+// Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready. The last
+// ones tile by tile, each a task of its own: nothing hides them, and queues take turns.
+static void evict(Work *d, const Chunk *s, int64_t m, int64_t len, bool last) {
+    uint32_t slot = ring_turn(&d->outs);
+    int64_t width = s->ncols * s->count;
+    for (int64_t t = 0; t * TILE_M < len; t++) {
+        int64_t rows = min64(TILE_M, len - t * TILE_M);
+        if (!t || last)
+            emit_task(d->e);
         for (int64_t c = 0; c < width; c += BLOCK) { // in the result's type, on the vector and the scalar engine in turn
-            int64_t rows = min64(TILE_M, len - i), cols = min64(BLOCK, width - c);
-            View to = VIEW(mem_off(slot, i / TILE_M * pitch + c * (int64_t)d->out_elem), d->dtype, {rows}, {cols, 1});
+            int64_t cols = min64(BLOCK, width - c);
+            View to = VIEW(mem_off(out_tiles(d, slot, t, 1), c * (int64_t)d->out_elem), d->dtype, {rows}, {cols, 1});
             if (d->k)
-                put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR, to, VIEW(bank_at(d->e, bank_of(d, (m + i) / TILE_M, c)), DT_F32, {rows}, {cols, 1}));
+                put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR, to, VIEW(bank_at(d->e, bank_of(d, m / TILE_M + t, c)), DT_F32, {rows}, {cols, 1}));
             else
                 put_memset(d->e, ENG_VECTOR, to, NULL);
         }
-    matrix_transfers(&d->out, (Piece){s->m0 + m, len, s->batch * d->n + s->n0, width, TILE_M, d->cut.cols}, d->dtype, d->j.p.out, slot, put_move, &move);
+        if (last)
+            store_tiles(d, s, slot, m, t, rows);
+    }
+    if (!last)
+        store_tiles(d, s, slot, m, 0, len);
 }
 
-static void evict_block(Work *d, const Chunk *s) {
+static void evict_block(Work *d, const Chunk *s, bool last) {
     int64_t some = d->rows ? max64(2, tiles_together(d)) * TILE_M : OUT_TILES * TILE_M * BLOCK / d->cut.cols;
     for (int64_t m = 0; m < s->mlen; m += some) {
         int64_t len = min64(some, s->mlen - m);
         for (int64_t c = 0; d->rows && c < s->ncols; c += BLOCK)
             go_on(d, bank_of(d, m / TILE_M, c), s->batch * d->m + s->m0 + m, len, s->n0 + c, min64(BLOCK, s->ncols - c));
         if (!d->rows)
-            evict(d, s, m, len);
+            evict(d, s, m, len, last && m + len == s->mlen);
     }
 }
 
-static void multiply_chunk(Work *d, const Chunk *s) {
+// [k0, k1) of the chunk.
+static void multiply_part(Work *d, const Chunk *s, int64_t k0, int64_t k1) {
+    for (int64_t i = 0; i < s->count; i++)
+        for (int64_t mi = 0; mi < s->mlen; mi += TILE_M)
+            for (int64_t kt = k0, two; kt < k1; kt += (1 + two) * d->tile_k) {
+                two = doubles(d, kt, k1);
+                multiply(d, s, kt / d->tile_k, min64(d->tile_k, k1 - kt), two, bank_of(d, mi / TILE_M, 0), i * s->ncols, i * s->mlen + mi,
+                         min64(TILE_M, s->mlen - mi), i * s->ncols, s->k0 + kt > 0);
+            }
+}
+
+static void multiply_chunk(Work *d, const Chunk *s, bool last) {
     emit_task(d->e);
     for (int64_t c = 0; d->rows && !s->k0 && c < s->ncols; c += BLOCK)
         rows_columns(d->rows, s->n0 + c, (uint32_t)min64(BLOCK, s->ncols - c));
-    for (int64_t i = 0; i < s->count; i++)
-        for (int64_t mi = 0; mi < s->mlen; mi += TILE_M)
-            for (int64_t kt = 0, two; kt < s->klen; kt += (1 + two) * d->tile_k) {
-                two = doubles(d, s, kt);
-                multiply(d, s, kt / d->tile_k, min64(d->tile_k, s->klen - kt), two, bank_of(d, mi / TILE_M, 0), i * s->ncols, i * s->mlen + mi,
-                         min64(TILE_M, s->mlen - mi), i * s->ncols, s->k0 + kt > 0);
-            }
+    for (int64_t at = 0, end; at < s->klen; at = end) { // as it comes
+        end = part_end(d, d->multiplied, at, s->klen);
+        multiply_part(d, s, at, end);
+    }
+    d->multiplied++;
     d->lhs.held[s->lslot]--, d->rhs.held[s->rslot]--;
     if (s->k0 + s->klen < d->k)
         return;
-    evict_block(d, s);
+    evict_block(d, s, last);
     if (d->j.together > 1)
         d->bank0 = (d->bank0 + 1) % (PSUM_BANKS - turn_banks(d));
     else if (d->cut.tiles <= BANKS_HALF && !is_wide(d) && !d->turns) // of a low block the next one does not wait for
@@ -348,7 +426,7 @@ static void emit_chunks(Work *d) {
             more = chunk_next(d, &next);
         }
         assert(n);
-        multiply_chunk(d, &filled[first]);
+        multiply_chunk(d, &filled[first], !more && n == 1);
         first = (first + 1) % AHEAD, n--;
     }
 }
@@ -394,6 +472,7 @@ bool product_comes_turned(const ProductJob *j, bool rhs) {
 
 static void give_slots(Work *d, Operand *s, uint32_t n, uint32_t cols) {
     area_ring(&d->area, &s->slots, n, dot_slot_bytes(d->cut.chunk, cols, d->stype));
+    area_ways(&d->area, &s->slots, d->begins ? PARTS : 1, 0);
     s->pitch = cols;
     for (uint32_t i = 0; i < n; i++)
         s->key[i] = -1;
@@ -465,8 +544,10 @@ static void plan(Work *d) {
     area_ring(&d->area, &d->stages, d->cut.stages, dot_stage_bytes(&size, &d->cut, lcols, rcols));
     d->area.room = (Room){{d->out_sbuf}, {ROWS_AREA_BEGIN}};
     uint32_t together = small ? 1 : OUT_TILES;
-    if (!d->rows)
-        area_ring(&d->area, &d->outs, OUT_SLOTS * OUT_TILES / together, together * BLOCK * (uint32_t)d->out_elem);
+    if (d->rows)
+        return;
+    area_ring(&d->area, &d->outs, OUT_SLOTS * OUT_TILES / together, together * BLOCK * (uint32_t)d->out_elem);
+    area_ways(&d->area, &d->outs, together, 0);
 }
 
 // Banks whose tiles leave together have one hazard.
@@ -485,6 +566,9 @@ ProductJob product_job(Emit *e, const Product *p) {
 void product_emit(const ProductJob *j) {
     Work *d = ARENA_NEW(j->e->c->scratch, Work);
     work_init(d, j);
+    d->begins = d->e->product_epoch != d->e->epoch + 1;
+    if (!d->e->probe)
+        d->e->product_epoch = d->e->epoch + 1;
     plan(d);
     if (d->cut.keeps) {
         Operand *passes = d->cut.by_columns ? &d->lhs : &d->rhs;

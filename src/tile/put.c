@@ -17,16 +17,22 @@ static bool is_inside(const View *v) {
     return v->mem.haz && addr_part(v->mem.addr) + v->at[0].n <= PARTITIONS && lo >= 0 && hi <= (space == SPACE_SBUF ? ISA_SBUF_BYTES : ISA_PSUM_BYTES);
 }
 
+static uint32_t add_hazards(const View *v, Haz **list, uint32_t n, uint32_t most) {
+    for (uint32_t i = 0; v && v->mem.haz && i <= v->mem.more; i++) {
+        assert(n < most);
+        list[n++] = v->mem.haz + i;
+    }
+    (void)most;
+    return n;
+}
+
 void put_inst(Emit *e, IsaInst in, const View *dst, const View *src, const View *src1) {
-    Haz *reads[2], *write = dst ? dst->mem.haz : NULL;
-    uint32_t n = 0;
+    Haz *reads[REC_READS], *writes[REC_WRITES];
     assert(!dst || is_inside(dst));
     assert(!src || is_inside(src));
-    if (src && src->mem.haz)
-        reads[n++] = src->mem.haz;
-    if (src1 && src1->mem.haz)
-        reads[n++] = src1->mem.haz;
-    emit_inst(e, in, reads, n, &write, write != NULL);
+    uint32_t n = add_hazards(src, reads, 0, REC_READS), nwrites = add_hazards(dst, writes, 0, REC_WRITES);
+    n = add_hazards(src1, reads, n, REC_READS);
+    emit_inst(e, in, reads, n, writes, nwrites);
 }
 
 void put_dma_by(Emit *e, int engine, int queue, View dst, View src) { put_inst(e, isa_dma(engine, queue, dst, src), &dst, &src, NULL); }

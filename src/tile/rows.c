@@ -94,7 +94,7 @@ static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t s
     if (r->wedge && node->full) // rows of several batches side by side in a partition
         runs = r->wedge_parts, cols = r->w / r->wedge_parts, far = r->wedge->m * r->wedge->n, stride = r->wedge->n;
     assert(times == 1 || runs == times);
-    Mem near = mem_part((Mem){rows_place(r, i), rows_haz(r, i)}, part);
+    Mem near = mem_part((Mem){.addr = rows_place(r, i), .haz = rows_haz(r, i)}, part);
     return (Rows){VIEW(mem_hbm(hbm), node->dtype, {parts, stride}, {runs, far}, {cols, 1}), VIEW(near, node->dtype, {parts}, {runs, cols}, {cols, 1})};
 }
 
@@ -140,7 +140,7 @@ static void load_count(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
 static void load_state(RowOp *r, uint32_t i) {
     Node *n = rows_node(r, i);
     rows_loc(r, i);
-    Mem state = {addr_sbuf(0, n->state_at), &n->haz[0]};
+    Mem state = {.addr = addr_sbuf(0, n->state_at), .haz = &n->haz[0]};
     put_dma(r->e, queue_for(r, false), VIEW(state, DT_UI32, {PARTITIONS}, {DRAW_WORDS, 1}),
             VIEW(mem_hbm(emit_addr(r->e, r->e->l->refs.at[r->s->ins + n->input])), DT_UI32, {PARTITIONS, 0}, {DRAW_WORDS, 1}));
 }
