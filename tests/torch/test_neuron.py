@@ -141,6 +141,50 @@ def test_autocast():
         assert F.softmax(y, -1).dtype == torch.float32
 
 
+def test_autocast_leaves_cross_entropy_whole():
+    logits, labels = torch.randn(16, 4).bfloat16(), torch.randint(0, 4, (16,))
+    with torch.autocast("neuron", dtype=torch.bfloat16):
+        loss = F.cross_entropy(logits.to("neuron"), labels.to("neuron"))
+    assert loss.item() == pytest.approx(F.cross_entropy(logits.double(), labels).item(), rel=1e-6)
+
+
+def test_a_gradient_scaler_is_the_devices_work():
+    scales = {}
+    for device in ("neuron", "cpu"):
+        before = {id(h): h.runs for h in eager.HOST}
+        weight = torch.full((3,), 2.0, device=device, requires_grad=True)
+        opt, scaler = torch.optim.SGD([weight], lr=0.5), torch.amp.GradScaler(device, init_scale=8.0, growth_interval=2)
+        scales[device] = []
+        for factor in (1.0, torch.inf, 1.0, 1.0, 1.0):
+            opt.zero_grad()
+            scaler.scale((weight * factor).sum()).backward()
+            scaler.step(opt)
+            scaler.update()
+            scales[device].append((scaler.get_scale(), weight.tolist()))
+        assert not [h.name for h in eager.HOST if h.runs > before.get(id(h), 0)]
+    assert scales["neuron"] == scales["cpu"] and scales["cpu"][-1] == (8.0, [0.0] * 3)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_transformer_layers_in_evaluation(norm_first):
+    """torch has them whole, with every kind of mask; a mask of padding does not become a nested tensor."""
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=norm_first, activation="gelu" if norm_first else "relu")
+    encoder, attention = nn.TransformerEncoder(layer, 2, enable_nested_tensor=not norm_first).eval(), nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x, late, ends = torch.randn(2, 5, 8), torch.ones(5, 5).triu(1).bool(), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+
+    def results(device):
+        e, a, v, m, p = encoder.to(device), attention.to(device), x.to(device), late.to(device), ends.to(device)
+        with torch.inference_mode():
+            found = [e(v), e(v, mask=m), e(v, mask=m, src_key_padding_mask=p), e(v, src_key_padding_mask=p)[~p]]
+            found += [*a(v, v, v), *a(v, v, v, key_padding_mask=p, average_attn_weights=False), a(v, v, v, attn_mask=m, need_weights=False)[0]]
+        return [t.cpu() for t in found]
+
+    expected, before = results("cpu"), {id(h): h.runs for h in eager.HOST}
+    for found, wanted in zip(results("neuron"), expected, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6)
+    assert not [h.name for h in eager.HOST if h.runs > before.get(id(h), 0)]
+
+
 def test_module_events_random_numbers_and_devices():
     assert torch.accelerator.current_accelerator().type == "neuron"
     assert torch.neuron.device_count() == torch.accelerator.device_count() == 1

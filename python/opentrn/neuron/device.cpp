@@ -842,6 +842,7 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
     AT_FORALL_FP32(FULL)
     AT_FORALL_FP32_SET_OPT_DTYPE(FULL_TYPE)
     AT_FORALL_PROMOTE(WIDEST)
+    FULL(cross_entropy_loss) // as on the CPU: its softmax would be asked for in the type of its input
 #undef LOWER
 #undef FULL
 #undef FULL_TYPE

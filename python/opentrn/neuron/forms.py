@@ -71,6 +71,69 @@ def _running_best(scan):
     return call
 
 
+# --- a gradient scaler ----------------------------------------------------------------------------
+
+
+def _unscale(grads, found_inf, factor):
+    for g in grads:
+        found_inf.copy_(torch.maximum(found_inf, (~g.isfinite()).any().to(found_inf.dtype)))
+        g.copy_(g * factor)
+
+
+def _update_scale(scale, tracker, found_inf, growth, backoff, interval):
+    good = tracker + 1
+    grown = scale * growth
+    full = good == interval
+    scale.copy_(torch.where(found_inf != 0, scale * backoff, torch.where(full & grown.isfinite(), grown, scale)))
+    tracker.copy_(torch.where((found_inf != 0) | full, 0, good))
+    return scale
+
+
+# --- layers of torch.nn in evaluation, which torch hands to a device whole --------------------------
+
+
+def _hidden(mask, kind, scores):
+    """What a mask (of pairs of places, of places, or of both, in torch's order) leaves out of the scores."""
+    shape = {0: (1, 1, *mask.shape[-2:]), 1: (scores.shape[0], 1, 1, mask.shape[-1])}.get(kind, scores.shape)
+    return mask.bool().reshape(shape)
+
+
+def _attention(q, k, v, size, heads, weight, bias, out_weight, out_bias, mask=None, need_weights=True, average=True, kind=None):
+    parts = [torch.nn.functional.linear(x, w, b) for x, w, b in zip((q, k, v), weight.split(size), bias.split(size), strict=True)]
+    q, k, v = (x.unflatten(-1, (heads, size // heads)).transpose(1, 2) for x in parts)
+    scores = (q * (size // heads) ** -0.5) @ k.transpose(-1, -2)
+    if mask is not None:
+        scores = scores.masked_fill(_hidden(mask, kind, scores), -torch.inf)
+    shares = scores.softmax(-1)
+    out = torch.nn.functional.linear((shares @ v).transpose(1, 2).flatten(2), out_weight, out_bias)
+    return out, (shares.mean(1) if average else shares) if need_weights else None
+
+
+def _encoder_layer(
+    x, size, heads, weight, bias, out_weight, out_bias, gelu, norm_first, eps, norm1, norm1_bias, norm2, norm2_bias, ffn1, ffn1_bias, ffn2,
+    ffn2_bias, mask=None, kind=None,
+):  # fmt: skip
+    f = torch.nn.functional
+
+    def attend(x):
+        return _attention(x, x, x, size, heads, weight, bias, out_weight, out_bias, mask, False, False, kind)[0]
+
+    def feed(x):
+        return f.linear((f.gelu if gelu else f.relu)(f.linear(x, ffn1, ffn1_bias)), ffn2, ffn2_bias)
+
+    def first(x):
+        return f.layer_norm(x, [size], norm1, norm1_bias, eps)
+
+    def second(x):
+        return f.layer_norm(x, [size], norm2, norm2_bias, eps)
+
+    if norm_first:
+        x = x + attend(first(x))
+        return x + feed(second(x))
+    x = first(x + attend(x))
+    return second(x + feed(x))
+
+
 # --- gradients of what torch takes apart when it captures a graph: those of the parts ----------------
 
 
@@ -127,6 +190,10 @@ FORMS: dict[torch._ops.OpOverload, Callable[..., Any]] = {
     aten._thnn_fused_lstm_cell_backward_impl.default: _lstm_backward,
     aten._thnn_fused_gru_cell.default: _gru,
     aten._thnn_fused_gru_cell_backward.default: _gru_backward,
+    aten._amp_foreach_non_finite_check_and_unscale_.default: _unscale,
+    aten._amp_update_scale_.default: _update_scale,
+    aten._native_multi_head_attention.default: _attention,
+    aten._transformer_encoder_layer_fwd.default: _encoder_layer,
     aten._logcumsumexp.default: torch.logcumsumexp,
     aten._cummax_helper.default: _running_best(torch.cummax),
     aten._cummin_helper.default: _running_best(torch.cummin),
