@@ -76,7 +76,7 @@ def _of_torch(dp, tp, batch, instance):
     model = Llama()
     tokens = torch.zeros(dp * batch, SEQ, dtype=torch.long)
     opt = torch.optim.AdamW(model.parameters())
-    return opentrn.predict(model, opt, (tokens, tokens), instance=instance, mesh={"dp": dp, "tp": tp}, plan=PLAN)
+    return opentrn.predict(model, opt, (tokens, tokens), instance=instance, mesh={"dp": dp, "tp": tp}, plan=PLAN, max_norm=1.0)
 
 
 def _of_jax(dp, tp, batch, instance, m):

@@ -57,6 +57,62 @@ def test_one_graph(optimizer, fresh):
             torch.testing.assert_close(new["state"][p][key], value, rtol=1e-4, atol=1e-5)
 
 
+def test_clipped(fresh):
+    """max_norm is torch.nn.utils.clip_grad_norm_ between backward and step; plain SGD, so that a scale shows."""
+    ran, g = [], torch.Generator().manual_seed(1)
+    batch = models.ALL["mlp"][1](g)
+    for compiled in (False, True):
+        model = models.make("mlp")
+        opt = torch.optim.SGD(model.parameters(), lr=1.0)
+        step = compile_step(model, opt, max_norm=0.05)
+        for _ in range(3):
+            if compiled:
+                step(*batch)
+                continue
+            opt.zero_grad()
+            model(*batch).backward()
+            assert torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05) > 0.1  # else nothing is clipped
+            opt.step()
+        ran.append([p.detach() for p in model.parameters()])
+    for want, got in zip(*ran, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+    assert [g.runs for g in fresh.graphs] == [3]
+    with pytest.raises(ValueError, match="max_norm=-1.0: gradients are clipped to a norm above 0"):
+        compile_step(model, opt, max_norm=-1.0)
+
+
+def test_many_exports_in_one_process(tmp_path):
+    """A batch size each: files have the sizes of their example, and Dynamo does not give up at the ninth."""
+    for n in range(2, 13):
+        model = torch.nn.Linear(4, 4)
+        batch = torch.zeros(n, 4), torch.zeros(n, 4)
+        told = export_step(model, torch.optim.AdamW(model.parameters()), batch, tmp_path, loss_fn=torch.nn.functional.mse_loss, inputs=False, max_norm=1.0)
+        assert [a["shape"] for a in told["arguments"] if a["kind"] == "input"] == [[n, 4]] * 2
+
+
+def test_softmax_of_masked_rows():
+    """A query that sees no key gets zeros, and its gradients are none; nobody looks at the scores a second time for it."""
+    from opentrn.torch.own_decompositions import OWN
+
+    g = torch.Generator().manual_seed(2)
+    for kind in (torch.float32, torch.bfloat16):
+        x = torch.randn(3, 5, 7, generator=g).to(kind)
+        x[0, 1], x[2, 4, 3:], x[1, 2, 0] = -torch.inf, -torch.inf, torch.nan
+        want, got = (f(x, -1) for f in (torch.ops.aten._safe_softmax, OWN[torch.ops.aten._safe_softmax.default]))
+        torch.testing.assert_close(got, want, equal_nan=True)
+        assert (got[0, 1] == 0).all() and got.dtype == kind
+    shape = torch.compile(torch.nn.functional.scaled_dot_product_attention, backend="opentrn")
+    q, k, v = (torch.randn(2, 3, 8, 4, generator=g, requires_grad=True) for _ in range(3))
+    mask = torch.ones(8, 8, dtype=torch.bool).tril()
+    mask[5] = False
+    ran = []
+    for f in (torch.nn.functional.scaled_dot_product_attention, shape):
+        out = f(q, k, v, attn_mask=mask)
+        ran.append([out, *torch.autograd.grad(out.square().sum(), (q, k, v))])
+    for want, got in zip(*ran, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_tied_weights_and_buffers(fresh):
     for name in ("gpt", "resnet"):
         want, got = (

@@ -56,15 +56,16 @@ def predict(
     mesh: Any = None,
     plan: Any = None,
     loss_fn: Any = None,
+    max_norm: float | None = None,
 ) -> dict[str, Any]:
     """What a step takes on `nodes` machines: time, memory, dollars, as `otrn predict --json` tells it.
 
     step: a function, jitted or not, or the path of a program file. shapes: its arguments, as jax.ShapeDtypeStruct with shardings
     over a mesh (jax.sharding.AbstractMesh needs no devices), or arrays. tokens, samples: of one step of all devices.
-    Of PyTorch: predict(model, optimizer, example, …) with mesh, plan and loss_fn as opentrn.torch.export_step takes them.
+    Of PyTorch: predict(model, optimizer, example, …) with mesh, plan, loss_fn and max_norm as opentrn.torch.export_step takes them.
     Raises ValueError where the program and the machines do not go together.
     """
-    text = _text(step, shapes, {"mesh": mesh, "plan": plan, "loss_fn": loss_fn})
+    text = _text(step, shapes, {"mesh": mesh, "plan": plan, "loss_fn": loss_fn, "max_norm": max_norm})
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "step.mlir"
         if text:

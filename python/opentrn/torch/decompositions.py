@@ -20,7 +20,6 @@ MORE = [  # beyond the core set
     aten._softmax_backward_data,
     aten._log_softmax,
     aten._log_softmax_backward_data,
-    aten._safe_softmax,
     aten.gelu,
     aten.gelu_backward,
     aten.silu,

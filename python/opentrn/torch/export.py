@@ -23,7 +23,7 @@ class _Captured(Exception):
         self.plan, self.args = plan, args
 
 
-def _capture(model, opt, loss_fn, batch, named, strict):
+def _capture(model, opt, loss_fn, batch, named, strict, max_norm):
     def stop(module, example_inputs):
         randomness.replace_random(module)
         plan = Plan(module, "torch.step", strict=strict, only_text=True)
@@ -34,7 +34,7 @@ def _capture(model, opt, loss_fn, batch, named, strict):
         run._boxed_call = True  # type: ignore[attr-defined]
         return run
 
-    whole = step.Step(model, opt, loss_fn, backend=make(stop))
+    whole = step.Step(model, opt, loss_fn, backend=make(stop), max_norm=max_norm, dynamic=False)  # a file has the sizes of its example
     try:
         whole(*batch, **named)
     except _Captured as done:
@@ -108,6 +108,7 @@ def export_step(
     strict: bool = True,
     mesh: Any = None,
     plan: Mapping[str, Any] | None = None,
+    max_norm: float | None = None,
 ) -> dict[str, Any]:
     """Writes step.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder
     `path`.
@@ -122,12 +123,13 @@ def export_step(
 
     mesh: axes and sizes, {"dp": 4, "tp": 8}, or a DeviceMesh: the program is one over so many devices, for `otrn predict`,
     `prof` and `run`. plan: how tensors lie over it (opentrn.torch.shard); the batch is that of all devices.
+    max_norm: gradients are clipped to it, as torch.nn.utils.clip_grad_norm_ does.
     """
     if plan is not None and mesh is None:
         raise ValueError("opentrn: a plan needs a mesh: export_step(…, mesh={\"dp\": 2, \"tp\": 4}, plan=…)")
     cut = Sharding(mesh, plan, model) if mesh is not None else None
     batch, named = ((), example) if isinstance(example, dict) else (tuple(example), {})
-    captured, args, whole = _capture(model, opt, loss_fn, batch, named, strict)
+    captured, args, whole = _capture(model, opt, loss_fn, batch, named, strict, max_norm)
     known = _names(model, opt, whole, batch, named)
     program, values = captured.single_program(args)
     rows = []

@@ -61,6 +61,16 @@ def _nll_loss(x, target, weight, reduction, ignore_index):
     return (loss.sum() if reduction == 2 else loss.sum() / total), total
 
 
+def _safe_softmax(x, dim, dtype=None):
+    """Rows that are masked whole are zeros: their largest says so; torch's own looks at every score again."""
+    kind = dtype or x.dtype
+    wide = x.to(torch.promote_types(kind, torch.float32))
+    most = wide.amax(dim, keepdim=True)
+    none = most == -torch.inf
+    up = torch.exp(wide - torch.where(none, 0.0, most))
+    return (up / torch.where(none, 1.0, up.sum(dim, keepdim=True))).to(kind)
+
+
 # --- distances between all pairs of rows ----------------------------------------------------------
 
 
@@ -568,6 +578,7 @@ OWN = {
     aten.frexp.Tensor: _frexp,
     aten._trilinear.default: _trilinear,
     aten.dist.default: _dist,
+    aten._safe_softmax.default: _safe_softmax,
     aten.nll_loss_forward.default: _nll_loss,
     aten.nll_loss2d_forward.default: _nll_loss,
     aten.polar.default: _polar,

@@ -7,6 +7,7 @@ working, and plain `opt.step()` can be used in between.
 """
 
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +183,16 @@ def loss_of(model, loss_fn, form, batch, named):
     return loss_fn(*values[:places], **dict(zip(keywords, values[places:])), **named)
 
 
+def _clipped(grads, max_norm):
+    """As torch.nn.utils.clip_grad_norm_ has it: by the norm of all of them."""
+    used = [g for g in grads if g is not None]
+    if max_norm is None or not used:
+        return grads
+    norm = torch.nn.utils.get_total_norm(used, foreach=False)
+    scale = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+    return [None if g is None else g * scale.to(g.dtype) for g in grads]
+
+
 class Step:
     """`step(*batch) -> loss`; parameters and state change in place."""
 
@@ -191,18 +202,25 @@ class Step:
         opt: torch.optim.Optimizer,
         loss_fn: Callable[..., Any] | None = None,
         backend: str = "opentrn",
+        max_norm: float | None = None,
+        dynamic: bool | None = None,
     ) -> None:
         _check(model, opt, loss_fn)
-        self.model, self.opt, self.loss_fn = model, opt, loss_fn
+        if max_norm is not None and not max_norm > 0:
+            raise ValueError(f"opentrn: max_norm={max_norm}: gradients are clipped to a norm above 0; None does not clip")
+        self.model, self.opt, self.loss_fn, self.max_norm = model, opt, loss_fn, max_norm
         self._function, self._wanted = _row(opt)
         self._rates = [torch.zeros((), dtype=torch.float64) for _ in opt.param_groups]
-        self._compiled = torch.compile(self._whole, backend=backend, fullgraph=True)
+        # Code of its own: Dynamo gives up on code that it has compiled eight times, whatever model and optimizer it was for
+        own = types.FunctionType(Step._whole.__code__.replace(), Step._whole.__globals__, "_whole")
+        self._compiled = torch.compile(types.MethodType(own, self), backend=backend, fullgraph=True, dynamic=dynamic)
 
     def _whole(self, batch, named, params, states):
         loss = loss_of(self.model, self.loss_fn, self._form, batch, named)
         flat = [p for group in params for p in group]
         grads = list(torch.autograd.grad(loss, flat, allow_unused=True))
         with torch.no_grad():
+            grads = _clipped(grads, self.max_norm)
             for group, own, state in zip(self._constants, params, states, strict=True):
                 mine, grads = grads[: len(own)], grads[len(own) :]
                 used = [i for i, g in enumerate(mine) if g is not None]
@@ -237,11 +255,12 @@ def compile_step(
     model: torch.nn.Module,
     opt: torch.optim.Optimizer,
     loss_fn: Callable[..., Any] | None = None,
+    max_norm: float | None = None,
 ) -> Step:
     """One graph per training step.
 
     loss_fn: None when the model gives its loss, a function of (model, *batch), or one of
     (prediction, target) such as F.cross_entropy; which of them, its parameters tell. Learning rates may change
-    between steps.
+    between steps. max_norm: gradients are clipped as torch.nn.utils.clip_grad_norm_ does.
     """
-    return Step(model, opt, loss_fn)
+    return Step(model, opt, loss_fn, max_norm=max_norm)
