@@ -90,7 +90,7 @@ def keep():
 ONE = ("tensor_s", "kernel_s", "gelu_passes", "eager_logit_bytes", "score_bytes")  # fitted to steps of one GPU
 ALIKE = {"a100": "a100", "a100-80": "a100", "h100": "h100"}  # chips that have the same shares
 SHARES = ("products.a100", "attention.a100", "products.h100", "attention.h100", "products_fp8.h100")
-SEVERAL = (*SHARES, "passes", "logit_bytes", "host_s")  # fitted to steps of several
+SEVERAL = (*SHARES, "passes", "logit_bytes", "host_s", "stall")  # fitted to steps of several
 
 
 def mean(rows):

@@ -59,7 +59,7 @@ typedef struct Table {
 
 static void setting_parse(Ctx *ctx, Place at, int n, char **words, AccelSoftware *out) {
     struct { const char *name; double *to; } known[] = {
-        {"host_s", &out->host_s}, {"rails", &out->rails}, {"kernel_s", &out->kernel_s}, {"moved", &out->moved}, {"launch_s", &out->launch_s}};
+        {"host_s", &out->host_s}, {"rails", &out->rails}, {"stall", &out->stall}, {"kernel_s", &out->kernel_s}, {"moved", &out->moved}, {"launch_s", &out->launch_s}};
     if (n != 3)
         ctx_fail(ctx, OTRN_CHIP, at, "`%s =` has %d values, not 1", words[NAME], n - 2);
     double v = number(ctx, at, words[2]);

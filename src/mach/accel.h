@@ -6,7 +6,7 @@
 #include "mach/instance.h"
 
 typedef struct AccelSoftware { // what it does on any of them
-    double host_s, rails, kernel_s, moved, launch_s; // as the table says
+    double host_s, rails, stall, kernel_s, moved, launch_s; // as the table says
 } AccelSoftware;
 
 typedef struct Accel {

@@ -39,6 +39,7 @@ typedef struct Roof {
     uint64_t trips, unknown; // that a loop of unknown length is taken for, 0: not told; how many there are
     double products_s, attention_s, between_s; // work
     double soon_s, early_s, late_s;            // collectives: between work, before it, behind it
+    double stall_s;                            // that the work waits for hidden ones
     double flops, flops_of[5], kernels, peak_bytes; // flops_of: products of so many bytes an element
 } Roof;
 
@@ -125,7 +126,8 @@ static double product_rate(const Accel *a, const Hlo *h, const HloOp *op) {
 
 // --- collectives -------------------------------------------------------------------------------------
 
-static double coll_seconds(const Roof *r, const HloOp *op) {
+// over_link: what its bytes take over the links of a machine, whatever the network does.
+static double coll_seconds(const Roof *r, const HloOp *op, double *over_link) {
     Groups g;
     double in = 0, out = 0, n = r->a->as.chips, apart = 1, span = n - 1;
     for (uint32_t i = 0; i < op->noperands; i++)
@@ -141,8 +143,12 @@ static double coll_seconds(const Roof *r, const HloOp *op) {
     double network = r->soft.rails * r->a->as.network_gbit / 8 / fmax(1, fmin(apart, r->a->as.chips)), link = r->a->link_gb_s;
     double rate = (inside || !(network > 0) ? link : fmin(link, network)) * 1e9;
     double times = op->code == HLO_ALL_REDUCE ? 2 * (n - 1) / n : op->code == HLO_COLLECTIVE_PERMUTE ? 1 : (n - 1) / n;
+    *over_link = times * fmax(in, out) / (link * 1e9);
     return times * fmax(in, out) / rate;
 }
+
+// Weights and gradients in parts: kernels that gather and scatter them take the processors that products need.
+static bool is_sharing(const HloOp *op) { return op->code == HLO_ALL_GATHER || op->code == HLO_REDUCE_SCATTER; }
 
 // Nobody reads it soon: it runs beside the work behind it.
 static bool is_late(const Roof *r, OpId id, const HloOp *op) {
@@ -202,7 +208,9 @@ static void add_op(Roof *r, OpId id, double times) {
         r->unknown += !counted;
         add_region(r, h->op_regions.at[op->regions + op->nregions - 1], times * trips);
     } else if (hlo_row(op)->cls == HC_COLL) {
-        *coll_kind(r, id, op) += times * coll_seconds(r, op);
+        double over_link, *kind = coll_kind(r, id, op);
+        *kind += times * coll_seconds(r, op, &over_link);
+        r->stall_s += kind != &r->soon_s && is_sharing(op) ? times * r->soft.stall * over_link : 0;
     } else if (is_product(op)) {
         add_product(r, op, times);
     } else {
@@ -272,7 +280,7 @@ typedef struct Seconds {
 // work, more or less; that of several waits for the others too.
 static Seconds seconds_of(const Roof *r, bool several) {
     Seconds s = {.work = r->products_s + r->attention_s + r->between_s};
-    s.shown = r->soon_s + fmax(fmax(r->late_s - HIDDEN * s.work, r->early_s + r->late_s - s.work), 0);
+    s.shown = r->soon_s + fmax(fmax(r->late_s - HIDDEN * s.work, r->early_s + r->late_s - s.work), r->stall_s);
     double device = s.work + s.shown, launches = r->soft.launch_s * r->kernels;
     s.host = several ? fmin(r->soft.host_s, r->soft.kernel_s * r->kernels) : sqrt(device * device + launches * launches) - device;
     return s;

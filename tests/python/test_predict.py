@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
-from opentrn._predict import command, compose, config, layout, machines, price, search, size, spec
+from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search, size, spec
 from opentrn._predict.fault import Fault
 
 LLAMA = dict(model_type="llama", hidden_size=512, intermediate_size=1024, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=8, vocab_size=2048)
@@ -369,9 +369,32 @@ def test_page(tmp_path):
     assert ran.returncode == 2 and not list(tmp_path.glob("*.part"))
 
 
+def test_steps_published_elsewhere(tmp_path):
+    """GPUs and TPUs: rows that numbers are fitted to, and rows that none is."""
+    sys.path.insert(0, str(ROOT / "accuracy"))
+    import others
+
+    others.configs(tmp_path)
+    off: dict[bool, list[float]] = {True: [], False: []}
+    for row in others.rows():
+        if "=trn" not in row["words"]:
+            job, told = others.predicted(row, tmp_path, {})
+            off[bool(row["fitted"])].append(abs(float(row["published"]) / told["tokens_per_s"] - 1))
+            assert (told["expected_error"] is None) == (bool(job.model.experts) or job.software == "tuned" or job.machine.chip[0] in "vb")
+    assert [len(v) for v in off.values()] == [34, 142] and all(sum(v) / len(v) < 0.12 for v in off.values())
+
+
+def test_page_of_a_gpu_has_a_roof():
+    """The micro-batch is below the roof, at the FLOP a second that its operations give."""
+    job, x = job_of("llama", "p5.48xlarge"), layout.Layout(dp=8)
+    told = roof.step(job, x)
+    at = told["intensity"]
+    assert at["flops_per_s"] == pytest.approx(at["flops"] / sum(told["operations"].values())) and at["flops_per_s"] < min(job.machine.flops, at["flops"] / at["hbm_bytes"] * job.machine.hbm)
+    assert f">{at['flops_per_s'] / 1e12:.1f} TFLOP/s at" in page._roof(told, job)
+
+
 def test_page_roof():
     """The roof is that of the products' type."""
-    from opentrn._predict import page
 
     at = {"intensity": {"flops": 1e12, "hbm_bytes": 5e9, "flops_per_s": 1e14}}
     for kind, peak in (("bf16", 1), ("fp8", 2)):
@@ -563,7 +586,7 @@ def test_roofs_of_programs_and_configurations(name, instance, zero, tmp_path):
     sys.path.insert(0, str(ROOT / "accuracy"))
     import roofs
 
-    from opentrn._predict import errors, roof
+    from opentrn._predict import errors
 
     sizes = {"llama": dict(hidden_size=2048, num_hidden_layers=12, num_attention_heads=16, num_key_value_heads=16, intermediate_size=5632), "gpt2": dict(n_embd=1024, n_layer=12, n_head=16, n_positions=1024)}
     m = config.model({**CONFIGS[name], **sizes[name], "vocab_size": 32000})
@@ -578,7 +601,6 @@ def test_roofs_of_programs_and_configurations(name, instance, zero, tmp_path):
 
 def test_one_table_of_roofs(tmp_path, monkeypatch):
     """What software does is read from the table by both: nothing of it stands in the code; a folder's own table comes first."""
-    from opentrn._predict import roof
 
     job, x = job_of("llama", "p5.48xlarge"), layout.Layout(dp=8)
     before = roof.step(job, x)["seconds"]["host"]

@@ -15,7 +15,7 @@ from conftest import ROOT
 from test_sane import FAMILIES
 
 sys.path.insert(0, str(ROOT / "python"))
-from opentrn._predict import command, compose, config, layout, machines, page, price, search
+from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search
 from opentrn._predict.fault import Fault, TooLarge
 
 SMALL = dict(FAMILIES["llama"], hidden_size=256, intermediate_size=512, num_attention_heads=8, num_key_value_heads=4, num_hidden_layers=4, vocab_size=1024)
@@ -265,3 +265,16 @@ def test_page_is_whole_or_absent(tmp_path, monkeypatch):
     with pytest.raises(Fault, match="No space left"):
         page._put(tmp_path / "page.html", "page", {}, [{"a": 1}])
     assert not list(tmp_path.iterdir())
+
+
+def test_first_ten_on_a_gpu_differ():
+    """By a roof micro-batches of any size are as quick: such layouts are one row, which names the others' micro-batches."""
+    job = layout.Job(config.model(FAMILIES["llama"]), machines.machine("p5.48xlarge"), 2, 4096, 64)
+    found = search.search(job, {}, None, step=lambda job, x, prices: roof.step(job, x))
+    rows = found.rows[:10]
+    assert len({(*dataclasses.astuple(dataclasses.replace(x, micro_batch=0)), f"{r['step_s']:.6g}") for x, r in rows}) == 10
+    first, best = rows[0]
+    for n in best["alike"]:
+        other = roof.step(job, dataclasses.replace(first, micro_batch=n))
+        assert other["step_s"] == pytest.approx(best["step_s"], rel=1e-6) and other["hbm_peak_bytes"] >= best["hbm_peak_bytes"]
+    assert "takes as long" in search.why(best, best) and "as long" not in search.why(best, {**rows[1][1], "alike": []})

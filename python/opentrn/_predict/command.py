@@ -47,7 +47,7 @@ def parser():
     p.add_argument("--attention", choices=layout.ATTENTION, help="flash: scores stay on the chip, masked ones are left out; whole: all are computed; plain: they pass through HBM [plain for encoders, whole with --recompute=full, else flash]")
     p.add_argument("--schedule", choices=layout.SCHEDULES, help="of the pipeline [1f1b]")
     p.add_argument("--lora", type=int, default=0, metavar="RANK", help="adapters of this rank learn, the weights do not")
-    p.add_argument("--software", choices=roof.SOFTWARE, default="compiled", help="of accelerators without a compiler here: each operation alone, or joined [compiled]")
+    p.add_argument("--software", choices=roof.SOFTWARE, default="compiled", help="of accelerators without a compiler here: operations joined, each alone, or with the vendor's own kernels for attention and fp8 [compiled]")
     p.add_argument("--lnc", type=int, choices=(1, 2), default=0, help="cores of a device [the chip's]")
     p.add_argument("--price", metavar="USD/h", help="what an hour of one machine costs you; bakeoff: NAME:USD/h,…")
     p.add_argument("--search", action="store_true", help="rank layouts, also over what has a default")
@@ -190,7 +190,7 @@ def ranked(found):
         usd = f"{r['usd_per_1m_tokens']:.4g}" if r["usd_per_1m_tokens"] else "-"
         lines.append(
             f"{i + 1:3} {x.text():{wide}} {r['step_s']:9.4g} {r['tokens_per_s']:11,.0f} {usd:>8} {r['hbm_peak_bytes'] / 2**30:6.1f}  "
-            + (search.why(best, r) if i else "")
+            + search.why(best, r)
         )
     return "\n".join(lines)
 

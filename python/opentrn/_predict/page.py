@@ -208,7 +208,7 @@ def _layouts(table):
     for i, (x, r) in enumerate(table.rows):
         rows.append(
             f"<tr><td class=n>{i + 1}<td>{_text(x.text())}<td class=n>{_number(r['step_s'])}<td class=n>{_number(r['tokens_per_s'])}"
-            f"<td class=n>{_number(r['usd_per_1m_tokens'])}<td class=n>{r['hbm_peak_bytes'] / 2**30:.1f}<td class=why>{_text(search.why(best, r)) if i else ''}</tr>"
+            f"<td class=n>{_number(r['usd_per_1m_tokens'])}<td class=n>{r['hbm_peak_bytes'] / 2**30:.1f}<td class=why>{_text(search.why(best, r))}</tr>"
         )
     return (
         f"<h2>Layouts</h2><p class=sub>{table.tried} priced; left out: {table.pruned_memory} that cannot fit, {table.pruned_time} that cannot be among the first, "
@@ -271,7 +271,7 @@ def text(job, x, r, table, points):
         "<p class=soft>Predicted by opentrn from the model's configuration: "
         + ("programs of one device, compiled and priced, then composed" if engines else "a roof for each operation, with shares of the peaks fitted to published steps or assumed (chips/accelerators.table)")
         + ". Expected error: "
-        + ("none, the step is measured." if r.get("measured") else f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to." if r["expected_error"] is not None else "not known, no published step on this accelerator was compared.")
+        + ("none, the step is measured." if r.get("measured") else f"that of the nearest published steps ({', '.join(r['expected_error_rows'])})." if r["expected_error_rows"] else "that of the published steps the model of time is fitted to." if r["expected_error"] is not None else "not known, no published step like this one was compared.")
         + "</p>",
     ]
     return _page(title, body)

@@ -5,7 +5,8 @@ Products and attention take FLOP over a share of the peak, what is between them 
 other bytes over links or network beside the work. Shares are the chip's; how often activations and logits go through HBM, and the
 host's part of a step, are the training software's: both stand in chips/accelerators.table, fitted to published steps (accuracy/gpus.py).
 
-Software is compiled (operations between products are joined) or eager (each is a kernel that reads and writes HBM). One device
+Software is compiled (operations between products are joined), eager (each is a kernel that reads and writes HBM) or tuned (compiled,
+with the vendor's own kernels for attention and fp8, as training libraries have them since 2024). One device
 waits for its host where steps are short: launches for each weight and, eager, for each operation of a layer. Some of the launching
 is beside the device's work, some is not: the two times are joined as the root of their squares' sum.
 """
@@ -23,7 +24,7 @@ from opentrn._predict.layout import check
 from opentrn._predict.size import adapters, lasting, model_flops, parameters, seen, tokens_of, work
 
 KERNELS, GELU_KERNELS = 10, 24  # of an eager layer, forward and backward: all between its products; gelu by tanh, written out in many
-SOFTWARE = ("compiled", "eager")
+SOFTWARE = ("compiled", "eager", "tuned")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,8 +94,14 @@ def machine(name, price=None):
 def _products(job):
     """(FLOP a second of products, of attention's)."""
     a = job.machine
-    rate = {"fp8": a.flops_fp8 * a.products_fp8, "fp32": a.flops_fp32 * a.products}.get(job.precision, a.flops * a.products)
-    return rate, rate if job.precision == "fp32" else a.flops * a.attention
+    better, attends = (soft().tuned_products, soft().tuned_attention) if job.software == "tuned" else (1.0, 1.0)
+    rate = {"fp8": a.flops_fp8 * a.products_fp8 * better, "fp32": a.flops_fp32 * a.products}.get(job.precision, a.flops * a.products)
+    return rate, rate if job.precision == "fp32" else a.flops * min(a.attention * attends, a.products)
+
+
+def _head_rate(job):
+    """Logits are bf16's where layers are fp8's."""
+    return _products(job)[0] if job.precision == "fp32" else job.machine.flops * job.machine.products
 
 
 def _is_plain(job, x):
@@ -119,7 +126,7 @@ def parts(job, x, n=None, last=True):
     again = 4 / 3 if full else 1.0
     out = {
         "products": (learn * layers + 2 * full * (layers - late) + (6 + 2 * full) * adapters(m, job.lora) * t / x.tp) * share / rate,
-        "head": learn * ends / (rate if job.precision == "fp32" else a.flops * a.products) if last else 0.0,
+        "head": learn * ends / _head_rate(job) if last else 0.0,
         "attention": (14 + 4 * full) * pairs * seen(m, job.seq) * share / attend,  # the backward pass makes scores again
         "between": deep * t * (m.width + _inner(m) / 4) / 2 * size * soft().passes * again / x.tp / a.hbm,
         "logits": ends / m.width * (soft().eager_logit_bytes if widened else soft().logit_bytes) / a.hbm if last and m.task != "classes" else 0.0,
@@ -187,7 +194,8 @@ def step(job, x):
     meet = _rate(job, ranks, x.tp)
     shared = {3: 2 * (2 * count + learned), 2: BYTES[types[2]] * learned}.get(x.zero, 0)  # bytes of weights and gradients in each micro-batch
     comm = shared * (1 - 1 / ranks) / meet
-    late = max(comm - busy, 0.0)
+    # Gathering and scattering kernels take the processors that products need: what passes over links costs its time, what the network takes is beside the work
+    late = max(comm - busy, soft().stall * shared * (1 - 1 / ranks) / a.link)
     seconds = {"micro_batches": micros * busy, "sharding": micros * late, "bubble": (sum(rounds) - busy + (x.pp - 1) * late) / x.chunks}
     if x.pp > 1:  # every device of a machine passes on at once
         apart = x.tp * x.cp * x.dp
@@ -203,7 +211,15 @@ def step(job, x):
     beside = sum(work_here.get(k, 0.0) for k in BESIDE)
     talk = micros * (comm + beside) + seconds.get("passing_on", 0) + whole
     shown = micros * (late + beside) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
-    return _told(job, x, seconds, work_here, talk, shown)
+    return _told(job, x, seconds, work_here, talk, shown) | {"intensity": _intensity(job, work_here)}
+
+
+def _intensity(job, work):
+    """FLOP of a micro-batch's products, bytes through HBM between them, and FLOP a second."""
+    a, (rate, attend) = job.machine, _products(job)
+    flops = work["products"] * rate + work["head"] * _head_rate(job) + work["attention"] * attend
+    moved = sum(work.get(k, 0.0) for k in ("between", "logits", "scores")) * a.hbm
+    return {"flops": flops, "hbm_bytes": moved, "flops_per_s": flops / sum(work.values())}
 
 
 def _kept(job, x):

@@ -147,9 +147,27 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
                 found.unfit += 1
         found.rows.sort(key=lambda v: (v[1][BY[by]], v[1]["hbm_peak_bytes"]))
         some = more
+    if prices is None:
+        found.rows = _merged(found.rows)
     if not found.rows:
         raise TooLarge(f"none of {found.tried} layouts fits {job.machine.memory / 2**30:.0f} GiB a device", "more --nodes, --zero=3 or --recompute=full")
     return found
+
+
+def _merged(rows):
+    """Rows by a roof, which products of any size reach: of layouts that differ in their micro-batch alone and take the same, the one that holds least;
+    `alike` are the micro-batches of the others."""
+    out: list[tuple[Layout, dict[str, Any]]] = []
+    at: dict[tuple[Layout, float], int] = {}
+    for x, r in rows:
+        key = (dataclasses.replace(x, micro_batch=0), float(f"{r['step_s']:.6g}"))
+        if key not in at:
+            at[key] = len(out)
+            out.append((x, r))
+            continue
+        first, best = out[at[key]]
+        out[at[key]] = (first, {**best, "alike": sorted([*best.get("alike", ()), x.micro_batch])})
+    return out
 
 
 def _next(job, room, before, found, full, by, keep, quick, prices):
@@ -196,7 +214,9 @@ def _holds_less(x, other):
 
 
 def why(best, other):
-    """What makes another layout dearer than the best: the parts of its step that are longer."""
+    """What makes another layout dearer than the best: the parts of its step that are longer; and which micro-batches take as long."""
     a, b = best["seconds"], other["seconds"]
     more = sorted(((b.get(k, 0) - a.get(k, 0), k) for k in {*a, *b}), reverse=True)
-    return ", ".join(f"{k.replace('_', ' ')} {d:+.3g} s" for d, k in more[:2] if abs(d) > 0.005 * best["step_s"]) or "the same"
+    parts = ", ".join(f"{k.replace('_', ' ')} {d:+.3g} s" for d, k in more[:2] if abs(d) > 0.005 * best["step_s"])
+    words = [] if other is best else [parts or "the same"]
+    return "; ".join(words + ([f"micro-batch={' or '.join(map(str, other['alike']))} takes as long"] if other.get("alike") else []))
