@@ -76,6 +76,7 @@ TRANSFORMERS = {
     "mixture 1x1024 bf16": (dict(LLAMA, layers=2, width=1024, seq=1024, hidden=2048, experts=8), BF16),
     "bert-large ph1 16x128 scan": (dict(BERT, seq=128, batch=16, scan=True), dict(BF16, store="bf16")),
     "bert-large ph1 16x128 unrolled": (dict(BERT, seq=128, batch=16), dict(BF16, store="bf16")),
+    "bert-large ph1 16x128 micro": (dict(BERT, seq=128, batch=16), dict(BF16, store="bf16", optimizer=None)),
     "bert-large ph2 2x512 unrolled": (dict(BERT, seq=512, batch=2), dict(BF16, store="bf16", optimizer="lamb")),
     "vit-b/16 8x224 bf16 scan": (dict(task="classes", seq=224, batch=8, scan=True), BF16),
     "vit-b/16 8x224 bf16 unrolled": (dict(task="classes", seq=224, batch=8), BF16),

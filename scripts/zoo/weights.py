@@ -90,9 +90,10 @@ def lower(loss, batch, optimizer="adamw", compute="fp32", store="fp32", prng=Non
     """The lowered training step of a model: loss, gradients, optimizer. batch: ShapeDtypeStructs of one micro-batch.
 
     compute: type of products and activations; store: of weights between steps. prng: kind of the key that dropout draws
-    from, the step's last argument. micro: micro-batches whose gradients are added, in fp32, by a loop in the step.
+    from, the step's last argument. micro: micro-batches whose gradients are added, in fp32, by a loop in the step. optimizer None: one
+    micro-step of many, which adds its gradients to those it is given, in the weights' type, and leaves the weights alone.
     """
-    rule = OPTIMIZERS[optimizer]()
+    rule = OPTIMIZERS[optimizer]() if optimizer else optax.identity()
     tree = collect(loss, batch, TYPES[compute])
     params = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, TYPES[store]), tree)
     wide = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, jnp.float32), tree)  # moments
@@ -123,4 +124,11 @@ def lower(loss, batch, optimizer="adamw", compute="fp32", store="fp32", prng=Non
         new = jax.tree.map(lambda p, u: (p + u).astype(p.dtype), params, updates)
         return new, state, result
 
+    def micro_step(totals, params, *rest):
+        key = jax.random.wrap_key_data(rest[len(batch)], impl=prng) if prng else None
+        result, grads = gradients(params, key, *rest[: len(batch)])
+        return jax.tree.map(jnp.add, totals, grads), result
+
+    if not optimizer:
+        return jax.jit(micro_step, donate_argnums=0, keep_unused=True).lower(params, params, *batch, *key)
     return jax.jit(step, donate_argnums=(0, 1), keep_unused=True).lower(params, state, *batch, *key)

@@ -19,6 +19,7 @@
 #define SPARE_MOST 2
 #define HIDE_LESS 2.0 // slots of what passes that do not hide a transfer: the one in work, and a part of the next
 #define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
+// Fitted to the zoo's steps, not derived: what a step alone does not tell, as nothing is known here of its neighbours.
 #define HBM_SHARE 0.25 // of the time its transfers take, which steps beside it wait for: they share HBM and the queues
 #define WHOLE_WAITS 2.0 // times that a block of more than half the banks leaves PSUM, for which the next one waits
 #define JOIN_SHARE 0.2 // of the time row programs over the same rows take, which nothing hides when their memory is taken
