@@ -134,7 +134,6 @@ static bool takes_views(const Lower *l, OpId id) {
     switch (lower_kind(l, hlo_at(l->h, id), NULL)) {
     case STEP_ROWS:
     case STEP_DOT:
-    case STEP_BATCH:
     case STEP_MOVE:
     case STEP_CAST:
         return true;

@@ -133,7 +133,7 @@ static void check(const Emit *e, OpId id, const Product *p) {
     if (ROWS_AREA_BEGIN > e->chip->sbuf_usable_bytes)
         hlo_fail(e->l->h, id, OTRN_CAPACITY, "its tiles need %u bytes of SBUF a partition, %s has %.0f", ROWS_AREA_BEGIN, e->chip->name,
                  e->chip->sbuf_usable_bytes);
-    int64_t strides[] = {k->src * PARTITIONS, p->m.axis[0].src, k->dst * PARTITIONS, p->n.axis[0].src, nest_size(&p->n) * PARTITIONS};
+    int64_t strides[] = {k->src * PARTITIONS, p->m.axis[0].src, k->dst * PARTITIONS, p->n.axis[0].src, p->m.axis[0].dst * PARTITIONS};
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         if (strides[i] > INT32_MAX)
             hlo_fail(e->l->h, id, OTRN_CAPACITY, "a stride of %lld elements does not fit a DMA pattern", (long long)strides[i]);
@@ -143,13 +143,12 @@ void emit_dot(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const BufId *refs = e->l->refs.at;
     const HloOp *op = hlo_at(h, s->op);
-    bool small = s->kind == STEP_BATCH;
-    Product p = dot_product(h, op, small ? lower_stored_as(e->l, s->op) : 0);
+    Product p = dot_product(h, op, s->aux ? 0 : lower_stored_as(e->l, s->op));
     check(e, s->op, &p);
     p.lhs = refs[s->ins] ? emit_addr(e, refs[s->ins]) : 0, p.rhs = emit_addr(e, refs[s->ins + 1]);
     ProductJob j = product_job(e, &p);
     j.same = refs[s->ins] ? NULL : splat_value(h, hlo_operand(h, op, 0));
-    j.together = small ? together(&p) : 1;
+    j.together = !s->aux && dot_is_batch(h, op) ? together(&p) : 1;
     if (s->aux) { // operands of the program follow those of the product; its results come first
         const Epilogue *behind = e->l->epilogues.at[s->aux - 1];
         Step *rows = ARENA_NEW(e->c->scratch, Step);

@@ -354,7 +354,6 @@ const StepRow step_rows[] = {
     [STEP_KERNEL] = {"kernel", LANE_KERNEL, false, emit_kernel},
     [STEP_FILL] = {"fill", LANE_KERNEL, false, emit_fill},
     [STEP_DOT] = {"dot", LANE_TENSOR, true, emit_dot},
-    [STEP_BATCH] = {"batch", LANE_TENSOR, true, emit_dot},
     [STEP_CONV] = {"conv", LANE_TENSOR, true, emit_conv},
     [STEP_DEPTH] = {"depthwise", LANE_TENSOR, true, emit_depth_or_kernel},
     [STEP_MOVE] = {"move", LANE_MOVE, false, emit_move},

@@ -132,7 +132,7 @@ uint64_t emit_addr(const Emit *e, BufId b);
 void emit_collective(Emit *e, const Kern *k); // collect.c
 void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores); // hold.c; cores that share the steps
 void hold_nothing(Lower *l);
-void emit_dot(Emit *e, const Step *s);      // dot.c: also many small ones
+void emit_dot(Emit *e, const Step *s);      // dot.c
 void emit_conv(Emit *e, const Step *s);     // conv.c
 bool transpose_by_array(const Emit *e, const Step *s); // transpose.c: transfers cannot
 void emit_transpose(Emit *e, const Step *s);

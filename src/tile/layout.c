@@ -148,3 +148,18 @@ void matrix_transfers(const Matrix *m, Piece p, int dtype, uint64_t hbm, Mem sbu
         }
     }
 }
+
+typedef struct Put {
+    Emit *e;
+    int queue;
+    bool loads;
+} Put;
+
+static void put_one(void *arg, View hbm, View sbuf) {
+    const Put *m = arg;
+    put_dma(m->e, m->queue, m->loads ? sbuf : hbm, m->loads ? hbm : sbuf);
+}
+
+void matrix_put(Emit *e, int queue, bool loads, const Matrix *m, Piece p, int dtype, uint64_t hbm, Mem sbuf) {
+    matrix_transfers(m, p, dtype, hbm, sbuf, put_one, &(Put){e, queue, loads});
+}

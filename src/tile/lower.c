@@ -300,8 +300,6 @@ StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
         return rows_is_cast(l->h, op) ? STEP_CAST : STEP_ROWS;
     if (nest_is_call(op))
         return STEP_NEST;
-    if (dot_is_batch(l->h, op))
-        return STEP_BATCH;
     if (dot_suits(l->h, op, why))
         return STEP_DOT;
     if (depth_is_vector(l->h, op))
@@ -371,23 +369,11 @@ static BufId place_product(Lower *l, OpId dot) {
     return b;
 }
 
-static void lower_batch(Lower *l, OpId id) {
-    const HloOp *op = hlo_at(l->h, id);
-    BufId ins[2] = {lower_operand(l, hlo_operand(l->h, op, 0)), lower_operand(l, hlo_operand(l->h, op, 1))};
-    BufId out = place_product(l, id);
-    lower_release(l, hlo_operand(l->h, op, 0)), lower_release(l, hlo_operand(l->h, op, 1));
-    lower_step(l, STEP_BATCH, id, ins, 2, &out, 1, 0);
-}
-
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     Why why = {0};
     StepKind kind = lower_kind(l, &op, &why);
     ValueList extra = {0};
-    if (kind == STEP_BATCH) {
-        lower_batch(l, id);
-        return;
-    }
     if (kind == STEP_KERNEL)
         for (uint32_t r = 0; r < op.nregions; r++) {
             KProg unused;
@@ -404,7 +390,9 @@ static void lower_compute(Lower *l, OpId id) {
         ins[op.noperands + i] = lower_operand(l, extra.at[i]);
     for (uint32_t i = first; i < op.noperands; i++)
         lower_release(l, hlo_operand(l->h, &op, i));
-    for (uint32_t i = 0; i < op.nresults; i++) {
+    if (kind == STEP_DOT)
+        outs[0] = place_product(l, id);
+    for (uint32_t i = 0; i < op.nresults && kind != STEP_DOT; i++) {
         outs[i] = choose_out(l, id, i);
         lower_bind(l, op.results + i, outs[i]);
     }

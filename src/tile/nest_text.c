@@ -180,8 +180,8 @@ void nests_print(const Lower *l, Buf *out) {
         step_print(l, s, out);
         if (s->kind == STEP_MOVE || s->kind == STEP_TRANSPOSE)
             move_nests(l->h, op, print_one, out);
-        else if (s->kind == STEP_DOT || s->kind == STEP_BATCH)
-            nest_print(&(NestOp){.is_product = true, .in = {0, 1}, .p = dot_product(l->h, op, s->kind == STEP_BATCH ? lower_stored_as(l, s->op) : 0)}, out);
+        else if (s->kind == STEP_DOT)
+            nest_print(&(NestOp){.is_product = true, .in = {0, 1}, .p = dot_product(l->h, op, s->aux ? 0 : lower_stored_as(l, s->op))}, out);
         else if (s->kind == STEP_CONV)
             conv_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_NEST)

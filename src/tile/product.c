@@ -109,17 +109,6 @@ static Mem slot_tiles(const Work *d, const Operand *s, uint32_t slot, int64_t ti
 
 // --- filling slots -----------------------------------------------------------------------------------
 
-typedef struct Move {
-    Emit *e;
-    int queue;
-    bool loads;
-} Move;
-
-static void put_move(void *arg, View hbm, View sbuf) {
-    const Move *m = arg;
-    put_dma(m->e, m->queue, m->loads ? sbuf : hbm, m->loads ? hbm : sbuf);
-}
-
 static Piece piece_of(const Work *d, const Operand *s, const Chunk *x, int64_t f0, int64_t cols) {
     return (Piece){x->k0, x->klen, x->batch * s->free.size + f0, cols, d->tile_k, s->pitch};
 }
@@ -135,10 +124,9 @@ static Matrix kept_matrix(const Operand *s, int64_t k) {
 static void move_kept(Work *d, Operand *s, Mem to, const Chunk *x, int64_t f0, int64_t cols, bool loads) {
     Matrix kept = kept_matrix(s, d->k);
     Piece p = {x->batch * d->k + x->k0, x->klen, f0, cols, d->tile_k, s->pitch};
-    Move move = {d->e, loads ? s->queue : QUEUE_OUT, loads};
     bool apart = d->e->tiles_apart;
     d->e->tiles_apart = apart && !loads;
-    matrix_transfers(&kept, p, d->stype, s->kept, to, put_move, &move);
+    matrix_put(d->e, loads ? s->queue : QUEUE_OUT, loads, &kept, p, d->stype, s->kept, to);
     d->e->tiles_apart = apart;
 }
 
@@ -161,9 +149,8 @@ static void transpose_tiles(Work *d, Operand *s, uint32_t slot, int64_t tile, Me
 static void load_transposed(Work *d, Operand *s, uint32_t slot, int64_t tile, Piece p) {
     Mem stage = ring_next(&d->stages);
     Matrix turned = {s->at.cols, s->at.rows};
-    Move move = {d->e, s->queue, true};
     int64_t room = (int64_t)(PSUM_BANK_BYTES / d->elem) / s->parts * s->parts, full = p.rows / p.tile;
-    matrix_transfers(&turned, (Piece){p.col, p.cols, p.row, p.rows, s->parts, p.rows}, d->stype, s->addr, stage, put_move, &move);
+    matrix_put(d->e, s->queue, true, &turned, (Piece){p.col, p.cols, p.row, p.rows, s->parts, p.rows}, d->stype, s->addr, stage);
     for (int64_t f0 = 0, some; f0 < p.cols; f0 += some) {
         some = min64(p.cols - f0, room);
         int64_t per = room / some;
@@ -208,7 +195,6 @@ static uint32_t side_slot(const Work *d, Operand *s, const Chunk *x, int64_t f0,
 static void side_load(Work *d, Operand *s, uint32_t slot, int64_t tile, const Chunk *x, int64_t f0, int64_t cols, bool again) {
     Mem to = slot_tiles(d, s, slot, tile, ceil_div(x->klen, d->tile_k));
     Piece p = piece_of(d, s, x, f0, cols);
-    Move move = {d->e, s->queue, true};
     if (s->same)
         side_set(d, s, cols); // no block after it has more
     else if (s->keeps && again)
@@ -216,7 +202,7 @@ static void side_load(Work *d, Operand *s, uint32_t slot, int64_t tile, const Ch
     else if (s->turned)
         load_transposed(d, s, slot, tile, p);
     else
-        matrix_transfers(&s->at, p, d->stype, s->addr, to, put_move, &move);
+        matrix_put(d->e, s->queue, true, &s->at, p, d->stype, s->addr, to);
     if (s->keeps && !again) {
         emit_task(d->e);
         move_kept(d, s, to, x, f0, cols, false);
@@ -306,9 +292,8 @@ static Mem out_tiles(const Work *d, uint32_t slot, int64_t tile, int64_t tiles) 
 }
 
 static void store_tiles(Work *d, const Chunk *s, uint32_t slot, int64_t m, int64_t tile, int64_t rows) {
-    Move move = {d->e, QUEUE_OUT, false};
     Piece p = {s->m0 + m + tile * TILE_M, rows, s->batch * d->n + s->n0, s->ncols * s->count, TILE_M, d->cut.cols};
-    matrix_transfers(&d->out, p, d->dtype, d->j.p.out, out_tiles(d, slot, tile, ceil_div(rows, TILE_M)), put_move, &move);
+    matrix_put(d->e, QUEUE_OUT, false, &d->out, p, d->dtype, d->j.p.out, out_tiles(d, slot, tile, ceil_div(rows, TILE_M)));
 }
 
 // Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready. The last

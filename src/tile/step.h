@@ -61,7 +61,6 @@ typedef enum StepKind {
     STEP_KERNEL,     // op on GpSimd: ins, outs
     STEP_FILL,       // outs[0] = splat of the constant op
     STEP_DOT,        // op on the tensor engine; aux = epilogue, 0: none
-    STEP_BATCH,      // many small products
     STEP_CONV,       // a convolution on the tensor engine
     STEP_DEPTH,      // a depthwise convolution on the vector engine, or on GpSimd as the chip has it
     STEP_MOVE,       // data movement as transfers
@@ -163,7 +162,7 @@ bool rows_is_cast(const Hlo *h, const HloOp *op);
 bool transpose_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // transpose.c
 bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why);    // pool.c
 bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why);    // scan.c
-bool dot_is_batch(const Hlo *h, const HloOp *op);      // dot.c
+bool dot_is_batch(const Hlo *h, const HloOp *op);      // dot.c: many small products
 bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why); // dynamic.c
 bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why); // index.c
 bool conv_is_product(const Hlo *h, const HloOp *op, Why *why);  // conv.c

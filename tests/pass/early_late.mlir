@@ -4,7 +4,7 @@
 // run: otrn compile %s --target=trn2 --lnc=1 --dump=nest
 // expect: block rows
 // expect: block rows
-// expect-not: batch dot_general
+// expect-not: out0[0] b(
 func.func public @main() -> tensor<1x4x256x64xf32> {
   %x0 = stablehlo.iota dim = 1 : tensor<256x256xf32>
   %small = stablehlo.constant dense<0.001> : tensor<256x256xf32>

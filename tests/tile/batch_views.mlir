@@ -3,7 +3,7 @@
 // run: otrn run %s --check
 // run: otrn run %s --check --lnc=2
 // run: otrn compile %s --target=trn2 --lnc=1 --dump=nest
-// expect: batch dot_general
+// expect: dot dot_general
 // expect-not: dynamic_slice
 func.func public @main() {
   %zero = stablehlo.constant dense<0> : tensor<i32>

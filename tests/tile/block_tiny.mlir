@@ -1,9 +1,9 @@
 // Heads of one tile of rows and columns: nothing overlaps inside a step for each, and many such products are taken together instead.
 // run: otrn run %s --check
 // run: otrn compile %s --target=trn2 --lnc=1 --dump=nest
-// expect: batch dot_general
+// expect: dot dot_general
 // expect: rows rows
-// expect: batch dot_general
+// expect: dot dot_general
 func.func public @main() -> tensor<2x4x128x64xf32> {
   %x0 = stablehlo.iota dim = 1 : tensor<256x256xf32>
   %small = stablehlo.constant dense<0.001> : tensor<256x256xf32>

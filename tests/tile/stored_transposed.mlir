@@ -4,10 +4,10 @@
 // run: otrn run %s --check --lnc=2
 // run: otrn run %s --check --target=trn1
 // run: otrn compile %s --target=trn2 --lnc=1 --dump=nest
-// expect: batch dot_general
+// expect: dot dot_general
 // expect: b(2:8192:4096:8192, 4:2048:1024:32) k(32:1:32) m(64:32:128) n(32:1:1)
 // expect: block rows
-// expect: batch dot_general
+// expect: dot dot_general
 // expect: b(2:8192:4096:8192, 4:2048:1024:2048) k(32:1:32) m(64:32:32) n(32:1:1)
 // expect: move transpose
 // expect: block rows
