@@ -131,6 +131,30 @@ static bool is_spread(const Hlo *h, ValueId v) {
                   (op->code == HLO_BROADCAST_IN_DIM && hlo_value_type(h, v)->elems > hlo_value_type(h, hlo_operand(h, op, 0))->elems));
 }
 
+static const struct {
+    bool alu, act;
+} engines[HLO_OPCODE_COUNT] = {
+#define OP(e, ...)
+#define ALU(op) .alu = true
+#define ACT(fn) .act = true
+#define NONE 0
+#define EW(e, dialect, name, operands, types, result, steps, evaluator, engine, ...) [HLO_##e] = {engine},
+#include "hlo/ops.def"
+#undef NONE
+#undef ACT
+#undef ALU
+};
+
+bool hlo_is_taken_along(const Hlo *h, const HloOp *op, const HloOp *reader) {
+    const HloType *t = hlo_value_type(h, op->results);
+    uint32_t n;
+    if ((op->code != HLO_ADD && op->code != HLO_SUBTRACT && op->code != HLO_MULTIPLY) || t->dtype != DT_F32 || !engines[reader->code].act)
+        return false;
+    const HloOp *by = hlo_def(h, hlo_operand(h, op, 1));
+    const int64_t *dims = by && by->code == HLO_BROADCAST_IN_DIM ? hlo_ints(by, AK_BROADCAST_DIMENSIONS, &n) : NULL;
+    return by && (by->code == HLO_CONSTANT || (dims && (!n || dims[n - 1] != t->rank - 1 || hlo_value_type(h, hlo_operand(h, by, 0))->dims[n - 1] == 1)));
+}
+
 double hlo_instructions(const Hlo *h, const HloOp *op) {
     assert(hlo_is_elementwise(op));
     if (op->code == HLO_CONVERT || op->code == HLO_NEGATE) // how another instruction reads or writes

@@ -31,6 +31,8 @@ static inline ValueId before_reshapes(const Hlo *h, ValueId v) {
 bool is_reshape(const Hlo *h, const HloOp *op);
 // Instructions over its elements that an elementwise op takes of an engine, about: parts of one where another does it beside its own.
 double hlo_instructions(const Hlo *h, const HloOp *op);
+// … and takes none where a function of the scalar engine reads it alone: x * r, x + r, with r the same along a row.
+bool hlo_is_taken_along(const Hlo *h, const HloOp *op, const HloOp *reader);
 // Number i of an attribute, `none` where it has not so many.
 static inline int64_t hlo_int_at(const HloOp *op, HloAttrKey key, uint32_t i, int64_t none) {
     uint32_t n;

@@ -87,6 +87,13 @@ static Fraction of_scaled(const Hlo *h, const HloOp *op) { // m, converted, time
     return shifted(h, hlo_operand(h, cast, 0), 1 - e);
 }
 
+// x of x * 1 and x + 0, as uniform numbers from 0 to 1 are made of those between others; 0: it is none. Such an x is not -0.
+static ValueId unmoved(const Hlo *h, const HloOp *op) {
+    float c;
+    bool same = (op->code == HLO_MULTIPLY || op->code == HLO_ADD) && is_float(h, hlo_operand(h, op, 1), &c) && c == (op->code == HLO_MULTIPLY);
+    return same ? hlo_operand(h, op, 0) : 0;
+}
+
 static Fraction wide_enough(Fraction f, int held) { return f.bits <= held ? f : (Fraction){0}; }
 
 static Fraction fraction_of(const Hlo *h, ValueId v) {
@@ -96,6 +103,10 @@ static Fraction fraction_of(const Hlo *h, ValueId v) {
         const HloOp *op = hlo_def(h, v);
         if (!op)
             break;
+        if (!less && unmoved(h, op)) {
+            v = unmoved(h, op);
+            continue;
+        }
         switch (op->code) {
         case HLO_RESHAPE:
         case HLO_CONVERT:

@@ -26,6 +26,7 @@
 #define ROUNDS 8
 #define VALUES_MAX 4096 // of a body that are looked at
 #define LANES 128
+#define CHAIN_MAX 12     // operations between scores and what is made of them
 
 typedef struct Stack { // carried value k of the first loop
     uint32_t k;
@@ -39,6 +40,7 @@ typedef struct Remat {
     Walk w;
     Users u;
     double unit, byte, cell; // ps: an element of elementwise work, a byte to or from HBM, an element of a product
+    double draw;  // … a random number
     double start; // … a transfer before its first byte
     double lag; // elements of a row that an engine does while an instruction's result is on its way to the next
     OpId first, second;
@@ -142,10 +144,24 @@ static int64_t contracted(const Remat *r, const HloOp *dot) {
     return product_of(hlo_value_type(r->h, hlo_operand(r->h, dot, 0)), dims, n);
 }
 
-// Instructions of a chain wait for each other: in short rows longer than they work.
+// Scores, or what is made of them element by element: rows of each batch have tiles of their own.
+static bool is_of_scores(const Remat *r, ValueId v, int depth) {
+    const HloOp *op = op_of(r, v);
+    uint32_t batch;
+    if (!op || !depth || (!hlo_is_elementwise(op) && op->code != HLO_DOT_GENERAL && op->code != HLO_TRANSPOSE))
+        return false;
+    if (op->code == HLO_DOT_GENERAL)
+        return hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &batch) && batch > 0;
+    return is_of_scores(r, hlo_operand(r->h, op, op->code == HLO_SELECT), depth - 1);
+}
+
+// Instructions of a chain wait for each other: in short rows longer than they work. A tile that is not full takes as long as one that is.
 static double row_elems(const Remat *r, ValueId v) {
     const HloType *t = hlo_value_type(r->h, v);
-    return (double)t->elems * (1 + r->lag / (double)(t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES));
+    double full = 1;
+    if (t->rank > 2 && is_of_scores(r, v, CHAIN_MAX))
+        full = (double)t->dims[t->rank - 2] / (double)((t->dims[t->rank - 2] + LANES - 1) / LANES * LANES);
+    return (double)t->elems / full * (1 + r->lag / (double)(t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES));
 }
 
 // Rows and columns of each batch are so few that the product and the program that reads it are apart: it is stored.
@@ -200,6 +216,16 @@ static bool has_gaps(const Remat *r, const HloOp *slice) {
     return false;
 }
 
+// Where a program has the scores' tiles in hand (tile/block.c), what its functions take along is for nothing; elsewhere it waits for transfers.
+static double instructions(const Remat *r, const HloOp *op) {
+    uint32_t n;
+    const OpId *users = users_of(&r->u, op->results, &n);
+    const HloType *t = hlo_value_type(r->h, op->results);
+    int64_t few = rows_short(r->c->chip);
+    bool block = t->rank > 2 && (t->dims[t->rank - 1] > few || t->dims[t->rank - 2] > few) && is_of_scores(r, op->results, CHAIN_MAX);
+    return block && n == 1 && hlo_is_taken_along(r->h, op, hlo_at(r->h, users[0])) ? 0 : hlo_instructions(r->h, op);
+}
+
 // Making a value again of its operands, in ps; below 0: it cannot be, or never pays.
 static double make_cost(const Remat *r, ValueId v) {
     const HloOp *op = op_of(r, v);
@@ -218,12 +244,14 @@ static double make_cost(const Remat *r, ValueId v) {
         return bytes_of(r, v) * r->byte * 2;
     case HLO_CONCATENATE:
         return bytes_of(r, v) * r->byte * 2;
+    case HLO_DRAW: // by who reads it
+        return (double)hlo_value_type(r->h, v)->elems * r->draw;
     case HLO_DOT_GENERAL:
         return dot_cost(r, op, (double)hlo_value_type(r->h, v)->elems);
     case HLO_REDUCE:
         return row_reduction(r, op) ? row_elems(r, hlo_operand(r->h, op, 0)) * r->unit : -1;
     default:
-        return hlo_is_elementwise(op) ? elems * r->unit * hlo_instructions(r->h, op) : -1;
+        return hlo_is_elementwise(op) ? elems * r->unit * instructions(r, op) : -1;
     }
 }
 
@@ -531,6 +559,7 @@ void pass_remat(Compile *c) {
         Remat r = {.c = c, .h = c->hlo};
         r.unit = 1000 / (LANES * c->chip->vector_ghz) / 2; // vector and scalar engine share it
         r.byte = 1000 / fmin(c->chip->hbm_bw_core, c->chip->dma_engines * c->chip->dma_engine_bw);
+        r.draw = c->chip->vector_gpsimd_port ? r.unit : 0; // gpsimd has little else to do, but where it keeps the vector engine from SBUF
         r.start = 1000 * (c->chip->dma_start_ns + c->chip->dma_done_ns);
         r.lag = (c->chip->vector_latency_ns + c->chip->scalar_latency_ns) / 2 * c->chip->vector_ghz;
         r.cell = 1000 / (LANES * c->chip->pe_ghz) / 2; // beside them
