@@ -2,7 +2,7 @@
 // rules.c — the driver of rewriting rules.
 #include "pass/rules.h"
 
-const char *const rule_keeps_text[RULE_KEEPS_COUNT] = {"exact", "but the sign of a zero", "in range", "sums in another order", "rounds twice", "rounds as asked", "close"};
+const char *const rule_keeps_text[RULE_KEEPS_COUNT] = {"exact", "but the sign of a zero", "in range", "sums in another order", "rounds twice", "rounds as asked", "close", "rounds less"};
 
 static bool rules_fit(const Hlo *h, const HloOp *op) {
     for (uint32_t i = 0; i < op->noperands; i++)

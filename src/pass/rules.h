@@ -15,6 +15,7 @@ typedef enum RuleKeeps {
     RULE_TWICE, // rounded twice where something is added
     RULE_ASKED, // rounded to the type that the options, or the product's algorithm, ask for
     RULE_CLOSE, // within a few units of the last place, or 2e-7, absolutely
+    RULE_LESS,  // … and not rounded to a narrower type on the way
     RULE_KEEPS_COUNT
 } RuleKeeps;
 

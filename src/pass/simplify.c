@@ -20,7 +20,7 @@ typedef struct Simplify {
     uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
     uint32_t *factors; // … of these, as a factor of a product, through reshapes and stacks of loops
     Users u;           // of the program before the pass
-    uint32_t nuses;
+    uint32_t nuses, nold; // values that are counted, and that were there before
 } Simplify;
 
 // --- questions -------------------------------------------------------------------------------------
@@ -522,6 +522,107 @@ static ValueId scale(Walk *w, const HloOp *op) {
     return frexp(by, &e) == 0.5 && e > -32 && e < 32 ? scale_in(w, hlo_operand(w->hlo, op, 0), by) : 0;
 }
 
+// --- numbers into numbers per row ----------------------------------------------------------------------
+//
+// A softmax's weights are divided by a number per row, and dropout then by one of its own: a pass over all elements that one over the rows'
+// numbers does as well. Engines have no division (x / r is x * (1 / r)), so a quotient's last place is nobody's; what multiplications alone make
+// stays as it is.
+
+#define PLAIN_NUMBER 16 // rows' numbers have room for it and for its inverse
+
+// y when v is y times or over a number, for which *by is the factor; else 0.
+static ValueId by_number(const Hlo *h, ValueId v, bool *divides, double *by) {
+    const HloOp *op = hlo_def(h, v);
+    if (!op || (op->code != HLO_MULTIPLY && op->code != HLO_DIVIDE) || !dtype_is_float(hlo_value_type(h, v)->dtype))
+        return 0;
+    const HloAttr *a = splat_value(h, hlo_operand(h, op, 1));
+    *by = a ? dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) : 0;
+    *divides = op->code == HLO_DIVIDE;
+    return *by >= 1.0 / PLAIN_NUMBER && *by <= PLAIN_NUMBER ? hlo_operand(h, op, 0) : 0;
+}
+
+// The broadcast of fp32 numbers that many elements share.
+static const HloOp *shared_numbers(const Hlo *h, ValueId v) {
+    const HloOp *op = hlo_def_as(h, v, HLO_BROADCAST_IN_DIM);
+    bool wide = op && !splat_value(h, v) && hlo_value_type(h, v)->dtype == DT_F32;
+    return wide && hlo_value_type(h, hlo_operand(h, op, 0))->elems * 2 <= hlo_value_type(h, v)->elems ? op : NULL;
+}
+
+static ValueId shared_by(Walk *w, const HloOp *broadcast, bool divides, double by) {
+    HloOp wide = *broadcast;
+    ValueId r = hlo_operand(w->hlo, &wide, 0);
+    r = walk_binary(w, divides ? HLO_DIVIDE : HLO_MULTIPLY, r, walk_number(w, w->hlo->values.at[r].type, by));
+    return walk_push(w, hlo_op_like(w->hlo, &wide, &r, w->hlo->values.at[wide.results].type));
+}
+
+static bool chooses_or_zero(const Hlo *h, const HloOp *select) {
+    return is_float_zero(h, hlo_operand(h, select, 2)) && !splat_value(h, hlo_operand(h, select, 1));
+}
+
+// v times or over the number, where v is a quotient by rows' numbers, narrowed, or chosen instead of zero; 0: it is not.
+static ValueId into_quotient(Walk *w, ValueId v, bool divides, double by) {
+    Hlo *h = w->hlo;
+    const HloOp *def = used_once(w, v) ? hlo_def(h, v) : NULL;
+    HloOp op = def ? *def : (HloOp){0};
+    if (op.code == HLO_DIVIDE) {
+        const HloOp *r = shared_numbers(h, hlo_operand(h, &op, 1));
+        return r ? walk_binary(w, HLO_DIVIDE, hlo_operand(h, &op, 0), shared_by(w, r, !divides, by)) : 0;
+    }
+    if (op.code != HLO_CONVERT && (op.code != HLO_SELECT || !chooses_or_zero(h, &op)))
+        return 0;
+    uint32_t at = op.code == HLO_SELECT;
+    ValueId in = dtype_is_float(hlo_value_type(h, hlo_operand(h, &op, at))->dtype) ? into_quotient(w, hlo_operand(h, &op, at), divides, by) : 0;
+    ValueId operands[3] = {in, in, op.code == HLO_SELECT ? hlo_operand(h, &op, 2) : 0};
+    if (at)
+        operands[0] = hlo_operand(h, &op, 0);
+    return in ? walk_push(w, hlo_op_like(h, &op, operands, h->values.at[v].type)) : 0;
+}
+
+static ValueId number_into_quotient(Walk *w, const HloOp *op) {
+    bool divides;
+    double by;
+    ValueId y = by_number(w->hlo, op->results, &divides, &by);
+    return y ? into_quotient(w, y, divides, by) : 0;
+}
+
+// The op is x times or over numbers that rows share, and a quotient anyway: x was divided, is, or those numbers are quotients.
+static const HloOp *shared_factor(const Hlo *h, const HloOp *op, bool divided) {
+    if (op->code != HLO_MULTIPLY && op->code != HLO_DIVIDE)
+        return NULL;
+    const HloOp *r = shared_numbers(h, hlo_operand(h, op, 1));
+    return r && (divided || op->code == HLO_DIVIDE || hlo_def_as(h, hlo_operand(h, r, 0), HLO_DIVIDE)) ? r : NULL;
+}
+
+// Whoever reads it takes it times or over such numbers, once widened perhaps: nobody needs it itself then.
+static bool all_shared(const Simplify *s, ValueId v, bool divided) {
+    const Hlo *h = s->w.hlo;
+    uint32_t n;
+    const OpId *users = v < s->nold ? users_of(&s->u, v, &n) : NULL;
+    for (uint32_t i = 0; users && i < n; i++) {
+        const HloOp *op = hlo_at(h, users[i]);
+        bool widens = op->code == HLO_CONVERT && hlo_value_type(h, op->results)->dtype == DT_F32;
+        if (widens ? !all_shared(s, op->results, divided) : hlo_operand(h, op, 0) != v || !shared_factor(h, op, divided))
+            return false;
+    }
+    return users && n > 0;
+}
+
+static ValueId number_into_factor(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    ValueId x = hlo_operand(h, op, 0), narrow = x;
+    const HloOp *widened = hlo_def_as(h, x, HLO_CONVERT);
+    if (widened)
+        narrow = hlo_operand(h, widened, 0);
+    bool divides;
+    double by;
+    ValueId y = by_number(h, narrow, &divides, &by);
+    const HloOp *r = y ? shared_factor(h, op, divides) : NULL;
+    if (!r || !all_shared((const Simplify *)w, narrow, divides))
+        return 0;
+    ValueId numbers = shared_by(w, r, divides != (op->code == HLO_DIVIDE), by);
+    return walk_binary(w, op->code, walk_convert(w, y, DT_F32), numbers);
+}
+
 // --- the table -------------------------------------------------------------------------------------
 
 static ValueId reshape(Walk *w, const HloOp *op) {
@@ -564,10 +665,14 @@ const Rule simplify_rules[] = {
     {"select(p, x * 2^k, number): select(p, x, number / 2^k) * 2^k", HLO_SELECT, RULE_EXACT, scale_out},
     {"x * 1: x", HLO_MULTIPLY, RULE_EXACT, neutral},
     {"select(p, y, 0) * 2^k, (y * z) * 2^k: 2^k into y", HLO_MULTIPLY, RULE_RANGE, scale},
+    {"(x / r) * number, r broadcast, narrowed or chosen on the way: x / (r / number)", HLO_MULTIPLY, RULE_LESS, number_into_quotient},
+    {"(x / number) * r, x * number * (1 / r), r broadcast: x * (r / number), x * (number / r)", HLO_MULTIPLY, RULE_LESS, number_into_factor},
     {"-x * c: x * -c", HLO_MULTIPLY, RULE_EXACT, multiply_negated},
     {"-(x * c): x * -c", HLO_NEGATE, RULE_EXACT, negate_product},
     {"x / 1: x", HLO_DIVIDE, RULE_EXACT, neutral},
     {"select(p, y, 0) / 2^k, (y * z) / 2^k: 2^-k into y", HLO_DIVIDE, RULE_RANGE, scale},
+    {"(x / r) / number, r broadcast, narrowed or chosen on the way: x / (r * number)", HLO_DIVIDE, RULE_LESS, number_into_quotient},
+    {"(x / number) / r, (x * number) / r, r broadcast: x / (r * number), x / (r / number)", HLO_DIVIDE, RULE_LESS, number_into_factor},
     {"x / 2^k: x * 2^-k", HLO_DIVIDE, RULE_EXACT, divide},
     {"x + -0.0: x", HLO_ADD, RULE_EXACT, neutral},
     {"x + 0.0: x", HLO_ADD, RULE_ZERO, add_zero},
@@ -628,6 +733,7 @@ void pass_simplify(Compile *c) {
     Simplify s;
     walk_init(&s.w, c);
     s.w.replaced = replaced;
+    s.nold = c->hlo->values.n;
     s.nuses = 2 * c->hlo->values.n; // the pass makes values, a few of which are asked about
     s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
     s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nuses);

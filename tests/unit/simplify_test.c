@@ -121,6 +121,17 @@ static const Case cases[] = {
              "scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], "
              "scatter_dims_to_operand_dims = [1], index_vector_dim = 1>")
      "%r = stablehlo.convert %s : (" F ") -> tensor<4x6xbf16>"},
+#define SPREAD(name, of) "%" name " = stablehlo.broadcast_in_dim %" of ", dims = [0] : (tensor<4xf32>) -> " F "\n"
+#define B "tensor<4x6xbf16>"
+    {"(x / r) * number", "%x: " F ", %n: tensor<4xf32>", F,
+     SPREAD("w", "n") SPLAT("c", "1.7") "%q = stablehlo.divide %x, %w : " F "\n %r = stablehlo.multiply %q, %c : " F},
+    {"(x / r) / number", "%x: " F ", %n: tensor<4xf32>, %p: tensor<4x6xi1>", B,
+     SPREAD("w", "n") "%c = stablehlo.constant dense<0.9> : " B "\n %z = stablehlo.constant dense<0.0> : " B "\n %q = stablehlo.divide %x, %w : " F
+     "\n %b = stablehlo.convert %q : (" F ") -> " B "\n %s = stablehlo.select %p, %b, %z : tensor<4x6xi1>, " B "\n %r = stablehlo.divide %s, %c : " B},
+    {"(x / number) * r", "%x: " F ", %n: tensor<4xf32>", F,
+     SPREAD("w", "n") SPLAT("c", "0.7") "%q = stablehlo.divide %x, %c : " F "\n %r = stablehlo.multiply %q, %w : " F},
+    {"(x / number) / r", "%x: " F ", %n: tensor<4xf32>", F,
+     SPREAD("w", "n") SPLAT("c", "0.7") "%q = stablehlo.multiply %x, %c : " F "\n %r = stablehlo.divide %q, %w : " F},
     {"erfc that", "%x: tensor<64x128xf32>, %y: tensor<64x128xf32>", "tensor<64x128xf32>",
      "%e = chlo.erfc %x : tensor<64x128xf32> -> tensor<64x128xf32>\n %r = stablehlo.multiply %y, %e : tensor<64x128xf32>"},
     {"product of a transpose", "%x: " F ", %w: tensor<4x3xf32>", "tensor<6x3xf32>",
@@ -251,6 +262,8 @@ static bool same(int keeps, int dtype, const uint8_t *a, const uint8_t *b) {
         return fabs(x - y) <= (dtype == DT_F32 ? 32 * 0x1p-23 : 8 * 0x1p-7);
     case RULE_CLOSE: // times a factor of 4 at most
         return fabs(x - y) <= 4 * 2e-7 || fabs(x - y) <= 8 * 0x1p-24 * fabs(x);
+    case RULE_LESS: // one rounding to bf16 less
+        return fabs(x - y) <= (dtype == DT_BF16 ? 0x1p-7 : 8 * 0x1p-24) * fabs(x);
     default: // EXACT, RANGE
         return false;
     }
