@@ -40,6 +40,7 @@ typedef struct Pair {
     OpId follow[FOLLOW_MAX]; // movement of late products' results, which goes with them
     uint32_t nfollow;
     bool again[64]; // results of R1 that R2 computes again
+    Values numbers; // … numbers per row of which R2 makes those it needs, which R1 then stores
     bool fewer;     // … from these rows, which R1 stores in their place
     Values stores;
     bool whole;     // … all of them, for all readers: nothing stays of R1
@@ -188,7 +189,7 @@ static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
 
 static bool is_number_known(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t *ops) {
     OpId def = s->h->values.at[v].def;
-    if (is_full(s, v) || !def || (!top && is_kept_result(s, p, v)))
+    if (is_full(s, v) || !def || (!top && (is_kept_result(s, p, v) || values_have(&p->numbers, v))))
         return !is_full(s, v) && def != 0;
     const HloOp *op = hlo_at(s->h, def);
     if (op->code == HLO_CONSTANT)
@@ -307,14 +308,60 @@ static OpId only_reader(const Scores *s, OpId first, ValueId v, OpId so_far) {
     return so_far;
 }
 
+static void add_value(const Scores *s, Values *list, ValueId v) {
+    if (!values_have(list, v))
+        VEC_PUSH(s->c->scratch, list, v);
+}
+
+// What a number per row is made of: others that no few instructions make.
+static void roots_of(const Scores *s, ValueId v, uint32_t *ops, Values *roots) {
+    OpId def = s->h->values.at[v].def;
+    const HloOp *op = def ? hlo_at(s->h, def) : NULL;
+    if (op && op->code == HLO_CONSTANT)
+        return;
+    if (!op || op->nregions || is_full(s, v) || ++*ops > NUMBER_OPS) {
+        add_value(s, roots, v);
+        return;
+    }
+    for (uint32_t k = 0; k < op->noperands; k++)
+        roots_of(s, hlo_operand(s->h, op, k), ops, roots);
+}
+
+// The number per row is R1's and read by R2 alone.
+static OpId number_reader(const Scores *s, const Pair *p, uint32_t k) {
+    const HloOp *op = hlo_at(s->h, p->first);
+    ValueId inner = rows_returned(s->h, p->first, k);
+    OpId reader = is_full(s, inner) || !h_is_op(s, inner) ? 0 : only_reader(s, p->first, op->results + k, p->second);
+    return reader && s->u.position[reader] > s->u.position[p->first] ? reader : 0;
+}
+
+// Several such numbers that follow from fewer (a sum's inverse, its square's, its product with a constant): those are stored in their place.
+static void find_numbers(Scores *s, Pair *p) {
+    uint32_t several = 0, ops = 0, nresults = hlo_at(s->h, p->first)->nresults;
+    Values roots = {0};
+    for (uint32_t k = 0; k < nresults && p->second; k++) {
+        if (number_reader(s, p, k) != p->second)
+            continue;
+        several++, ops = 0;
+        roots_of(s, rows_returned(s->h, p->first, k), &ops, &roots);
+    }
+    bool fewer = roots.n < several;
+    for (uint32_t i = 0; i < roots.n; i++)
+        fewer = fewer && h_is_op(s, roots.at[i]) && !is_full(s, roots.at[i]) && dtype_is_float(hlo_value_type(s->h, roots.at[i])->dtype);
+    p->numbers = fewer ? roots : (Values){0};
+}
+
 // Numbers per row that R2 alone reads.
 static void add_numbers(Scores *s, Pair *p) {
     HloOp op = op_of(s, p->first);
-    for (uint32_t k = 0; k < op.nresults && hlo_int(&op, AK_DIMENSION, 0) >= NUMBER_COLUMNS; k++) {
-        ValueId inner = rows_returned(s->h, p->first, k);
+    if (hlo_int(&op, AK_DIMENSION, 0) < NUMBER_COLUMNS)
+        return;
+    find_numbers(s, p);
+    for (uint32_t k = 0; k < op.nresults; k++) {
         uint32_t ops = 0;
-        OpId reader = is_full(s, inner) || !h_is_op(s, inner) ? 0 : only_reader(s, p->first, op.results + k, p->second);
-        if (!reader || s->u.position[reader] <= s->u.position[p->first] || !is_number_known(s, p, inner, true, &ops))
+        ValueId inner = rows_returned(s->h, p->first, k);
+        OpId reader = number_reader(s, p, k);
+        if (!reader || values_have(&p->numbers, inner) || !is_number_known(s, p, inner, true, &ops))
             continue;
         p->second = reader;
         p->again[k] = true;
@@ -480,16 +527,32 @@ static bool match_fewer(Scores *s, OpId first, Pair *p) {
     return (double)least <= (double)now * KEEP_GAIN;
 }
 
-// No number per row comes out of R1, as where it computes again itself: then R2 can do all of it.
+// A number per row that follows from those R1 is given.
+static bool is_number_given(const Scores *s, ValueId v, uint32_t *ops) {
+    OpId def = s->h->values.at[v].def;
+    const HloOp *op = def ? hlo_at(s->h, def) : NULL;
+    if (!op || op->code == HLO_CONSTANT)
+        return !is_full(s, v);
+    if (is_full(s, v) || op->nregions || !dtype_is_float(hlo_value_type(s->h, v)->dtype) || ++*ops > NUMBER_OPS)
+        return false;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        if (!is_number_given(s, hlo_operand(s->h, op, k), ops))
+            return false;
+    return true;
+}
+
+// R1 finds out no number per row, as where it computes again itself: then R2 can do all of it.
 static bool has_no_numbers(const Scores *s, OpId first) {
     const HloRegion *r = body_of(s, first);
     for (uint32_t i = 0; i + 1 < r->ops.n; i++)
         if (hlo_at(s->h, r->ops.at[i])->nregions)
             return false;
     const HloOp *op = hlo_at(s->h, first);
-    for (uint32_t k = 0; k < op->nresults; k++)
-        if (!is_full(s, rows_returned(s->h, first, k)))
+    for (uint32_t k = 0; k < op->nresults; k++) {
+        uint32_t ops = 0;
+        if (!is_full(s, rows_returned(s->h, first, k)) && !is_number_given(s, rows_returned(s->h, first, k), &ops))
             return false;
+    }
     return true;
 }
 
@@ -503,6 +566,11 @@ static bool match_pair(Scores *s, OpId first, Pair *p, bool whole) {
             return false;
     if (!p->second || s->u.position[p->second] <= s->u.position[first] || !may_move(s, p))
         return false;
+    for (uint32_t k = 0; k < op.nresults && whole; k++) {
+        if (only_reader(s, first, op.results + k, p->second) != p->second && !is_full(s, rows_returned(s->h, first, k)))
+            return false;
+        p->again[k] |= !is_full(s, rows_returned(s->h, first, k));
+    }
     for (uint32_t k = 0; k < op.nresults; k++)
         if (p->again[k] && !slice_fits(s, rows_returned(s->h, first, k), 0))
             return false;
@@ -526,11 +594,6 @@ typedef struct Slice {
     bool *in;          // per op of R1's region
 } Slice;
 
-static void add_value(const Scores *s, Values *list, ValueId v) {
-    if (!values_have(list, v))
-        VEC_PUSH(s->c->scratch, list, v);
-}
-
 static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegion *r, ValueId v, bool top) {
     OpId def = s->h->values.at[v].def;
     if (sl->cheap && !top && def && is_full(s, v) && (p->fewer ? values_have(&p->stores, v) : is_kept_result(s, p, v))) {
@@ -543,7 +606,7 @@ static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegio
     }
     const HloOp *op = hlo_at(s->h, def);
     uint32_t ops = 0;
-    bool made = top || (!is_kept_result(s, p, v) && is_number_known(s, p, v, true, &ops));
+    bool made = top || (!is_kept_result(s, p, v) && (p->whole ? is_number_given(s, v, &ops) : is_number_known(s, p, v, true, &ops)));
     if (!is_full(s, v) && op->code != HLO_CONSTANT && !made) {
         add_value(s, &sl->kept, v);
         return;
