@@ -17,6 +17,7 @@
 #include "tile/emit.h"
 
 #define ROW_SETS 4 // tiles in work at a time, at most
+#define DRAWN_SETS 6 // … between products where gpsimd makes random numbers: a tile waits for one engine more
 #define PRO_COPIES 6 // of what a product leaves in PSUM
 
 typedef enum NodeKind { NODE_INPUT, NODE_CONST, NODE_OP, NODE_WIDEN, NODE_REDUCE } NodeKind;

@@ -210,6 +210,15 @@ static bool counts_from_one(const RowOp *r) {
     return any && r->nodes.n <= COUNT_NODES && r->e->chip->generation >= 3 && r->rows * r->cols <= 1 << 24;
 }
 
+static uint32_t sets_most(const RowOp *r) {
+    if (r->flat && has_ints(r))
+        return INT_SETS;
+    for (uint32_t i = 0; i < r->nodes.n && r->block; i++)
+        if (rows_node(r, i)->draw)
+            return DRAWN_SETS;
+    return ROW_SETS;
+}
+
 bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {
     assert(width > 0);
     assert(least_sets > 0);
@@ -228,7 +237,7 @@ bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {
         return false;
     r->slot_bytes = align((uint32_t)(width * slot_elem(r)));
     uint64_t set = r->set_head + (uint64_t)r->nslots * r->slot_bytes;
-    for (r->sets = r->flat && has_ints(r) ? INT_SETS : ROW_SETS; r->sets > least_sets && set * r->sets > room;)
+    for (r->sets = sets_most(r); r->sets > least_sets && set * r->sets > room;)
         r->sets--;
     r->width = (uint32_t)width;
     if (!r->forms)

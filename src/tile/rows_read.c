@@ -7,7 +7,7 @@ static uint32_t node_of(const RowOp *r, ValueId v) { return r->e->row_node[v]; }
 
 static uint32_t add_node(RowOp *r, ValueId v, const Node *n) {
     VEC_PUSH(r->e->c->scratch, &r->nodes, *n);
-    r->nodes.at[r->nodes.n - 1].haz = ARENA_NEWN(r->e->c->scratch, Haz, PRO_COPIES > ROW_SETS ? PRO_COPIES : ROW_SETS);
+    r->nodes.at[r->nodes.n - 1].haz = ARENA_NEWN(r->e->c->scratch, Haz, PRO_COPIES > DRAWN_SETS ? PRO_COPIES : DRAWN_SETS);
     r->e->row_node[v] = r->nodes.n - 1;
     return r->nodes.n - 1;
 }
