@@ -126,3 +126,17 @@ def test_median_without_nan(fresh):
     for a, b in zip(work(x), torch.compile(work, backend="opentrn")(x), strict=True):
         assert torch.equal(a, b)
     assert not fresh.found
+
+
+def test_dropout_chooses():
+    """What is dropped is zero whatever it was, forward and backward; what is kept is scaled once."""
+    torch.manual_seed(5)
+    x = torch.linspace(1, 2, 64 * 128).reshape(64, 128).requires_grad_()
+    y = torch.compile(lambda x: torch.nn.functional.dropout(x, 0.25), backend="opentrn")(x)
+    kept = y.detach() != 0
+    assert 0.7 < kept.float().mean() < 0.8
+    assert torch.equal(y.detach()[kept], (x.detach() * (1 / 0.75))[kept])
+    y.backward(torch.full_like(y, 3.0))
+    assert torch.equal(x.grad, torch.where(kept, 3.0 * (1 / 0.75), 0.0))
+    far = torch.compile(lambda x: torch.nn.functional.dropout(x, 0.25), backend="opentrn")(torch.full((64, 128), float("inf")))
+    assert not far.isnan().any() and (far == 0).any()

@@ -24,8 +24,6 @@ MORE = [  # beyond the core set
     aten.gelu_backward,
     aten.silu,
     aten.silu_backward,
-    aten.native_dropout,
-    aten.native_dropout_backward,
     aten.addmm,
     aten._native_batch_norm_legit,
     aten._native_batch_norm_legit_functional,

@@ -20,6 +20,22 @@ def _trilinear(x, y, z, expand1, expand2, expand3, sumdim, unroll_dim=1):
     return (product.sum(sumdim) if sumdim else product).to(x.dtype)
 
 
+def _dropout(x, p, train):
+    """What is dropped is chosen to be zero, not multiplied by a flag: one operation, and narrow flags."""
+    if not train or p == 0:
+        return x, torch.ones_like(x, dtype=torch.bool)
+    if not x.is_floating_point():
+        raise RuntimeError("result type Float can't be cast to the desired output type Long")
+    if p == 1:
+        return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
+    kept = torch.rand_like(x) > p
+    return torch.where(kept, x * (1.0 / (1.0 - p)), 0.0), kept
+
+
+def _dropout_backward(gradient, kept, scale):
+    return torch.where(kept, gradient * scale, 0.0)
+
+
 def _dist(x, y, p=2):
     return torch.linalg.vector_norm(x - y, float(p))
 
@@ -577,6 +593,8 @@ OWN = {
     aten._cholesky_solve_helper.default: _cholesky_solve,
     aten.frexp.Tensor: _frexp,
     aten._trilinear.default: _trilinear,
+    aten.native_dropout.default: _dropout,
+    aten.native_dropout_backward.default: _dropout_backward,
     aten.dist.default: _dist,
     aten._safe_softmax.default: _safe_softmax,
     aten.nll_loss_forward.default: _nll_loss,
