@@ -384,6 +384,18 @@ def test_steps_published_elsewhere(tmp_path):
     assert [len(v) for v in off.values()] == [34, 142] and all(sum(v) / len(v) < 0.12 for v in off.values())
 
 
+def test_what_nobody_compiled_costs_no_compiling(tmp_path):
+    """Text and page of a GPU say which software they tell of, and nothing of compiling or a cache, which is not priced."""
+    shape = ["--instance=p5.48xlarge", "--tp=1", "--pp=1", "--seq=256", "--global-batch=64"]
+    quick, usual = (predict(tmp_path, *shape, f"--software={k}").stdout for k in ("tuned", "compiled"))
+    assert "software=tuned" in quick and "software=compiled" in usual and "compiling      not priced" in quick
+    assert "expected error not known" in quick and "expected error not known" not in usual
+    ran = predict(tmp_path, *shape, "--days=14", f"--report={tmp_path / 'page.html'}")
+    assert ran.returncode == 0 and "goodput" in ran.stdout and "cache" not in ran.stdout, ran
+    page = (tmp_path / "page.html").read_text()
+    assert ", compiled software;" in page and "without a cache" not in page
+
+
 def test_page_of_a_gpu_has_a_roof():
     """The micro-batch is below the roof, at the FLOP a second that its operations give."""
     job, x = job_of("llama", "p5.48xlarge"), layout.Layout(dp=8)

@@ -155,6 +155,7 @@ def told(r):
         f"{r['model']}, {r['parameters'] / 1e9:.3g}G weights, on {r['nodes']} x {r['instance']} ({r['devices']} devices)",
         f"layout         {shape} zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']} sp={'on' if at['sp'] else 'off'}"
         + (f" attention={at['attention']}" if "attention" in at else "")
+        + (f" software={r['software']}" if "software" in r else "")
         + (f" schedule={at['schedule']}" if at["pp"] > 1 else "")
         + (f" chunks={at['chunks']}" if at["chunks"] > 1 else ""),
         f"batch          {r['global_batch']} {'pictures' if pictures else 'sequences of ' + str(r['seq'])}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
@@ -174,7 +175,7 @@ def told(r):
     held = ", ".join(f"{k} {v / g:.2f}" for k, v in r["memory"].items())
     lines.append(f"memory         {r['hbm_peak_bytes'] / g:.2f} of {r['hbm_bytes'] / g:.0f} GiB a device: {held}")
     lines.append(f"fits           {'yes' if r['fits'] else advice.told(r)}")
-    lines.append(f"compiling      {r['compile_s']:.1f} s on this host, once")
+    lines.append("compiling      not priced: there is no compiler for it here" if "software" in r else f"compiling      {r['compile_s']:.1f} s on this host, once")
     return "\n".join(lines)
 
 
@@ -255,13 +256,14 @@ def _searched(job, given, prices, by, top):
 def told_run(r):
     run = r["run"]
     usd = f"{run['usd']:,.0f} USD" if run["usd"] else "price not known"
+    saves = "" if "software" in r or run["usd_saved_by_cache"] is None else f"; the cache saves {run['usd_saved_by_cache']:,.0f} USD"
     epoch = ""
     if "epochs" in run:
         each = f"{run['usd_per_epoch']:,.0f} USD" if run["usd_per_epoch"] else "price not known"
         epoch = f"\nepoch          {run['hours_per_epoch']:.4g} h, {each}; the run has {run['epochs']:.3g}"
     return (
         f"run            {run['tokens'] / 1e9:.4g}G tokens in {run['days']:.3g} days: {usd}; goodput {100 * run['goodput']:.1f} %, "
-        f"a checkpoint every {run['checkpoint_every_s'] / 60:.0f} min; the cache saves {run['usd_saved_by_cache']:,.0f} USD{epoch}"
+        f"a checkpoint every {run['checkpoint_every_s'] / 60:.0f} min{saves}{epoch}"
     )
 
 

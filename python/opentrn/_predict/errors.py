@@ -67,7 +67,7 @@ def expected(job, x, result):
     same = [r for r in _rows() if (r["chip"] in ROOFS) == roofs]  # a compiler's errors say nothing of roofs'
     if roofs:
         same = [r for r in same if r["chip"] == at["chip"]]  # shares of the peaks are the chip's own
-    if not same or job.model.experts or job.software == "tuned":  # none of the rows has experts or a vendor's own kernels
+    if not same or job.model.experts or (roofs and job.software == "tuned"):  # none of the rows has experts or a vendor's own kernels
         return {"expected_error": None, "expected_error_rows": []}
     near = sorted(same, key=lambda row: distance(row, at))[:_NEAREST]
     return {"expected_error": sum(abs(float(r["error"])) for r in near) / max(len(near), 1) / 100, "expected_error_rows": [r["id"] for r in near]}

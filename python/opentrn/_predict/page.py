@@ -240,7 +240,8 @@ def _costs(r):
     if r.get("run"):
         run = r["run"]
         rows.append(("the run", run["usd"], f"{run['tokens'] / 1e9:.4g}G tokens in {run['days']:.3g} days, goodput {100 * run['goodput']:.1f} %"))
-        rows.append(("more without a cache", run["usd_saved_by_cache"], f"programs compiled again at each start, {r['compile_s']:.0f} s on this host"))
+        if "software" not in r:  # what nobody compiled here
+            rows.append(("more without a cache", run["usd_saved_by_cache"], f"programs compiled again at each start, {r['compile_s']:.0f} s on this host"))
         if "epochs" in run:
             rows.append(("an epoch", run["usd_per_epoch"], f"{run['hours_per_epoch']:.4g} h; the run has {run['epochs']:.3g}"))
     return "<table>" + "".join(f"<tr><td>{a}<td class=n>{_number(b)} USD<td class=soft>{_text(c)}</tr>" for a, b, c in rows) + "</table>"
@@ -259,7 +260,7 @@ def text(job, x, r, table, points):
     engines = r.get("engines")
     body = [
         f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}; {r['global_batch']:,} {_text(_what(r))}, "
-        f"{r['precision']}, {r['optimizer']}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
+        f"{r['precision']}, {r['optimizer']}{', ' + r['software'] + ' software' if 'software' in r else ''}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
         f"<h2>A step</h2>{_schedule(r)}{_bar(r['seconds'], 's')}",
         f"<h2>Engines in a micro-batch</h2>{_shares(engines)}" if engines else f"<h2>A micro-batch</h2>{_bar(r['operations'], 's')}",
         f"<h2>Memory of a device</h2>{_memory(r)}{_bar({k: v / g for k, v in r['memory'].items()}, 'GiB')}",

@@ -263,7 +263,7 @@ def _told(job, x, seconds, work, talk, shown):
         "usd_per_1m_tokens": usd / 3600 * total / tokens * 1e6 if usd else None, "price_basis": a.basis if usd else "no price is published",
         "mfu": model_flops(m, job.seq, job.lora) * job.global_batch / (total * x.devices * a.flops), "comm_share": min(talk / total, 1.0),
         "exposed_comm_share": min(shown / total, 1.0), "bubble_share": seconds.get("bubble", 0.0) / total, "hbm_peak_bytes": sum(held.values()),
-        "hbm_bytes": a.memory, "fits": sum(held.values()) <= a.memory, "memory": held, "compile_s": 0.0, "micro_batches": x.micros(job),
+        "hbm_bytes": a.memory, "fits": sum(held.values()) <= a.memory, "memory": held, "compile_s": 0.0, "software": job.software, "micro_batches": x.micros(job),
         "parameters": sum(parameters(m)), "instructions": 0, "seconds": seconds, "operations": work,
         "layout": {k: getattr(x, k) for k in ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "schedule", "chunks")} | {"sp": x.cut(job).sp},
     }  # fmt: skip
