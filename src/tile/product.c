@@ -9,8 +9,8 @@
 //          └─────────────┘                      k inside the tile is the partition. dot_cut.c chooses all of these sizes.
 //
 // A block's chunk is a *step*. Slots are filled steps ahead, as long as none is taken away that a step still needs; each
-// filling is a task, each step's products another one, so that they go beside each other (sched.c). The first steps behind a
-// barrier come in parts of their tiles of k, and begin with the first of them; the last results leave tile by tile.
+// filling is a task, each step's products another one, so that they go beside each other (sched.c). The first steps of the
+// first product behind a barrier come in parts of their tiles of k, and begin with the first of them; its last results leave tile by tile.
 // Blocks and tiles end where axes end when that costs little, so that transfers take whole axes.
 // Of small products several of a batch are a step: their columns lie beside each other in the slots and in a bank.
 // What transfers cannot transpose, bytes or on some chips anything, is loaded as it lies, columns on the partitions, which the array turns
@@ -297,7 +297,8 @@ static void store_tiles(Work *d, const Chunk *s, uint32_t slot, int64_t m, int64
 }
 
 // Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready. The last
-// ones tile by tile, each a task of its own: nothing hides them, and queues take turns.
+// ones of a product that nothing was beside when it began leave tile by tile, each a task of its own, so that queues take turns; with others
+// around it these would wait for the queues.
 static void evict(Work *d, const Chunk *s, int64_t m, int64_t len, bool last) {
     uint32_t slot = ring_turn(&d->outs);
     int64_t width = s->ncols * s->count;
@@ -327,7 +328,7 @@ static void evict_block(Work *d, const Chunk *s, bool last) {
         for (int64_t c = 0; d->rows && c < s->ncols; c += BLOCK)
             go_on(d, bank_of(d, m / TILE_M, c), s->batch * d->m + s->m0 + m, len, s->n0 + c, min64(BLOCK, s->ncols - c));
         if (!d->rows)
-            evict(d, s, m, len, last && m + len == s->mlen);
+            evict(d, s, m, len, d->begins && last && m + len == s->mlen);
     }
 }
 
