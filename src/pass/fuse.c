@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuse.c — join elementwise ops over one shape, so that what they hand each other never reaches memory.
+// fuse.c — join elementwise ops over one shape, so that what they hand each other never reaches memory, and small kernels side by side.
 // needs: no dead ops, values defined before use
-// gives: otrn.fused ops, whose region is one element's work; their results are what others read
+// gives: otrn.fused ops, whose region is one element's work; their results are what others read; small ones of one shape, and small reductions of
+//        one shape, that do not need each other are one op
 // stale: nothing
 //
 // Grouping is that of group.h, of elementwise ops of one shape. Splat constants become constants of the region, broadcast
 // scalars are read by it directly, and a tensor repeated along rows or columns is read as it was before that. Each step rounds as the
 // op alone would: fusing changes no bit.
+//
+// A kernel on a few hundred elements is nearly all start: the sums and sums of squares of normalisation, the updates of biases and scales, their
+// conversions. Where one of them closes, those of its kind that are open go along; conversions of arguments, which can be made at any time, stand together first.
 #include <string.h>
 
 #include "pass/group.h"
+#include "pass/schedule.h"
 
 #define GROUP_INPUTS_MAX 16
+#define SMALL_ELEMS 4096    // of a kernel that is nearly all start
+#define SMALL_REDUCED 65536 // … of a reduction's operand
+#define SMALL_INPUTS_MAX 64
+#define SMALL_MOST 12       // of them together
+#define NEAR 12             // places that a reduction waits for one like it
 
 static bool is_fusible(const Hlo *h, const HloOp *op) {
     const HloOpRow *row = hlo_row(op);
@@ -121,11 +131,18 @@ static bool saves_alone(const Hlo *h, const HloOp *op) {
     return false;
 }
 
+static void close_reductions(Grouper *f, const Group *g);
+
 static void close_fused(Grouper *f, uint32_t group) {
     Hlo *h = f->w.hlo;
     Group g = f->groups.at[group];
-    if (g.ops.n == 1 && !saves_alone(h, hlo_at(h, g.ops.at[0]))) {
+    bool reduces = hlo_at(h, g.ops.at[0])->code == HLO_REDUCE;
+    if (g.ops.n == 1 && (reduces || !saves_alone(h, hlo_at(h, g.ops.at[0])))) {
         walk_push(&f->w, g.ops.at[0]);
+        return;
+    }
+    if (reduces) {
+        close_reductions(f, &g);
         return;
     }
     Values inputs = {0}, outputs = {0};
@@ -159,6 +176,59 @@ static void close_fused(Grouper *f, uint32_t group) {
         walk_replace(&f->w, outputs.at[i], results + i);
 }
 
+// --- small reductions --------------------------------------------------------------------------------------
+
+static bool is_small_reduction(const Hlo *h, const HloOp *op) {
+    if (op->code != HLO_REDUCE || op->noperands != 2 || op->nresults != 1)
+        return false;
+    const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0));
+    return hlo_has_elems(in) && in->elems <= SMALL_REDUCED;
+}
+
+static bool are_alike(const Hlo *h, const HloOp *a, const HloOp *b) {
+    uint32_t n, m;
+    const int64_t *x = hlo_ints(a, AK_DIMENSIONS, &n), *y = hlo_ints(b, AK_DIMENSIONS, &m);
+    return n == m && (!n || !memcmp(x, y, n * sizeof *x)) && hlo_same_dims(hlo_value_type(h, hlo_operand(h, a, 0)), hlo_value_type(h, hlo_operand(h, b, 0)));
+}
+
+// One reduction of all operands, then all numbers to begin with; its region does what theirs do, one after the other.
+static void close_reductions(Grouper *f, const Group *g) {
+    Hlo *h = f->w.hlo;
+    uint32_t n = g->ops.n;
+    ValueId in[2 * SMALL_MOST], yields[SMALL_MOST];
+    TypeId in_types[2 * SMALL_MOST], types[SMALL_MOST];
+    assert(n <= SMALL_MOST);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(h, g->ops.at[i]);
+        types[i] = h->values.at[op->results].type;
+        for (uint32_t k = 0; k < 2; k++) {
+            in[i + k * n] = hlo_operand(h, op, k);
+            in_types[i + k * n] = h->values.at[hlo_op_region(h, op, 0)->args + k].type;
+        }
+    }
+    const HloOp lead = *hlo_at(h, g->ops.at[n - 1]);
+    OpId made = hlo_op(h, HLO_REDUCE, lead.loc, 2 * n, in, n, types);
+    hlo_at(h, made)->attrs = lead.attrs;
+    RegionId r = hlo_op_add_region(h, made, 2 * n, in_types);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloRegion from = *hlo_op_region(h, hlo_at(h, g->ops.at[i]), 0);
+        ValueMap map = {0};
+        for (uint32_t k = 0; k < 2; k++)
+            value_map_set(f->w.arena, &map, from.args + k, h->regions.at[r].args + i + k * n);
+        for (uint32_t j = 0; j + 1 < from.ops.n; j++) {
+            const HloOp op = *hlo_at(h, from.ops.at[j]);
+            OpId copy = value_map_copy(h, f->w.arena, &map, &op);
+            hlo_region_push(h, r, copy);
+            value_map_set(f->w.arena, &map, op.results, hlo_at(h, copy)->results);
+        }
+        yields[i] = value_map_or_same(&map, hlo_operand(h, region_return(h, &from), 0));
+    }
+    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, lead.loc, n, yields, 0, NULL));
+    ValueId results = walk_push(&f->w, made);
+    for (uint32_t i = 0; i < n; i++)
+        walk_replace(&f->w, hlo_at(h, g->ops.at[i])->results, results + i);
+}
+
 // --- grouping ----------------------------------------------------------------------------------------------
 
 // Members of one or two groups and the op have one shape, and are not too many.
@@ -168,7 +238,7 @@ static bool have_room(Grouper *f, uint32_t a, uint32_t b, const HloOp *op) {
     uint32_t count = a == b ? 1 : 2, ops = 0;
     Values inputs = {0};
     for (uint32_t k = 0; k < count; k++) {
-        if (!hlo_same_dims(hlo_type(h, groups[k]->shape), hlo_value_type(h, op->results)))
+        if (hlo_at(h, groups[k]->ops.at[0])->code == HLO_REDUCE || !hlo_same_dims(hlo_type(h, groups[k]->shape), hlo_value_type(h, op->results)))
             return false;
         ops += groups[k]->ops.n;
         for (uint32_t i = 0; i < groups[k]->ops.n; i++)
@@ -193,15 +263,76 @@ static uint32_t group_for(Grouper *f, const HloOp *op) {
     return target;
 }
 
-static bool join_fused(Grouper *f, OpId id) {
-    HloOp op = *hlo_at(f->w.hlo, id);
-    if (!is_fusible(f->w.hlo, &op))
+// What becomes a kernel of its own in any case: not a loop's counter, which is none as long as it stays what it is.
+static bool is_kernel(const Hlo *h, const Group *g) {
+    const HloOp *op = hlo_at(h, g->ops.at[0]);
+    return g->ops.n > 1 || op->code == HLO_CONVERT || op->code == HLO_REDUCE || saves_alone(h, op);
+}
+
+// Small work of one kind and shape, and not too much of it.
+static bool are_siblings(Grouper *f, uint32_t a, uint32_t b) {
+    const Hlo *h = f->w.hlo;
+    const Group *both[2] = {&f->groups.at[a], &f->groups.at[b]};
+    const HloOp *x = hlo_at(h, both[0]->ops.at[0]), *y = hlo_at(h, both[1]->ops.at[0]);
+    if (!is_kernel(h, both[0]) || !is_kernel(h, both[1]))
         return false;
-    uint32_t target = group_for(f, &op);
+    if (x->code == HLO_REDUCE || y->code == HLO_REDUCE)
+        return x->code == y->code && are_alike(h, x, y) && both[0]->ops.n + both[1]->ops.n <= SMALL_MOST;
+    Values inputs = {0};
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < both[k]->ops.n; i++)
+            add_inputs(f, hlo_at(h, both[k]->ops.at[i]), a, b, &inputs);
+    return hlo_type(h, both[0]->shape)->elems <= SMALL_ELEMS && hlo_same_dims(hlo_type(h, both[0]->shape), hlo_type(h, both[1]->shape)) &&
+           both[0]->ops.n + both[1]->ops.n <= GROUP_OPS_MAX && inputs.n <= SMALL_INPUTS_MAX;
+}
+
+// Who reads a reduction may be far away, and what it needs stays in memory until it is done.
+static void close_waiting(Grouper *f, OpId id) {
+    uint32_t from = f->groups.n > f->first + NEAR + 2 ? f->groups.n - NEAR - 2 : f->first; // an op makes one group at most
+    f->kept = 0;
+    for (uint32_t i = from; i < f->groups.n; i++) {
+        const Group *g = &f->groups.at[i];
+        if (g->open && f->at > g->last + NEAR && hlo_at(f->w.hlo, g->ops.at[0])->code == HLO_REDUCE)
+            group_close(f, i);
+    }
+    walk_operands(&f->w, id);
+}
+
+static bool join_fused(Grouper *f, OpId id) {
+    close_waiting(f, id);
+    HloOp op = *hlo_at(f->w.hlo, id);
+    bool reduces = is_small_reduction(f->w.hlo, &op);
+    if (!reduces && !is_fusible(f->w.hlo, &op))
+        return false;
+    uint32_t target = reduces ? 0 : group_for(f, &op);
     group_close_users(f, &op, target);
     walk_operands(&f->w, id); // closing gave some operands new names
     group_add(f, target ? target : group_new(f, (Group){.shape = f->w.hlo->values.at[op.results].type}), id);
     return true;
+}
+
+static bool converts_argument(const Hlo *h, const HloOp *op) {
+    return op->code == HLO_CONVERT && !h->values.at[hlo_operand(h, op, 0)].def && is_fusible(h, op) && hlo_value_type(h, op->results)->elems <= SMALL_ELEMS;
+}
+
+// Conversions of arguments go to the first of their shape.
+static void raise_conversions(void *pass, RegionId r) {
+    Schedule *s = pass;
+    const HloRegion *region = &s->h->regions.at[r];
+    VEC(OpId) leads = {0};
+    for (uint32_t i = 0; i < region->ops.n; i++) {
+        const HloOp *op = hlo_at(s->h, region->ops.at[i]);
+        uint32_t k = 0;
+        if (!converts_argument(s->h, op))
+            continue;
+        while (k < leads.n && !hlo_same_dims(hlo_value_type(s->h, hlo_at(s->h, leads.at[k])->results), hlo_value_type(s->h, op->results)))
+            k++;
+        if (k == leads.n)
+            VEC_PUSH(s->c->scratch, &leads, region->ops.at[i]);
+        else
+            s->key[region->ops.at[i]] = s->u.position[leads.at[k]] + 0.5;
+    }
+    schedule_make(s, r);
 }
 
 // A reduction in f32 reads bf16 itself, in the order and with the bits of one that reads it converted.
@@ -226,6 +357,9 @@ static void read_narrow(Hlo *h, RegionId r) {
 void pass_fuse(Compile *c) {
     read_narrow(c->hlo, hlo_main(c->hlo)->body);
     pass_dce(c);
-    Grouper f = {.join = join_fused, .close = close_fused};
+    Schedule s;
+    schedule_init(&s, c);
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, raise_conversions, &s);
+    Grouper f = {.join = join_fused, .close = close_fused, .siblings = are_siblings};
     group_run(&f, c);
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define LOOK_BACK 64 // groups among which a sibling is looked for
+
 uint32_t group_new(Grouper *g, Group group) {
     group.open = true;
     VEC_PUSH(g->w.arena, &g->groups, group);
@@ -14,6 +16,7 @@ void group_add(Grouper *g, uint32_t number, OpId id) {
     assert(number && g->groups.at[number].open);
     ValueId v = hlo_at(g->w.hlo, id)->results;
     VEC_PUSH(g->w.arena, &g->groups.at[number].ops, id);
+    g->groups.at[number].last = g->at;
     if (v >= g->of.n) {
         uint32_t n = g->w.hlo->values.n;
         VEC_RESERVE(g->w.arena, &g->of, n);
@@ -49,12 +52,17 @@ void group_outputs(Grouper *g, uint32_t number, Values *out) {
 
 void group_close(Grouper *g, uint32_t number) {
     assert(g->groups.at[number].open);
+    uint32_t last = g->groups.n, from = last > g->first + LOOK_BACK ? last - LOOK_BACK : g->first;
+    for (uint32_t i = from; i < last && g->siblings; i++)
+        if (i != number && i != g->kept && g->groups.at[i].open && g->siblings(g, number, i))
+            group_merge(g, number, i);
     g->groups.at[number].open = false;
     g->close(g, number);
 }
 
 void group_close_users(Grouper *g, const HloOp *op, uint32_t except) {
     const Hlo *h = g->w.hlo;
+    g->kept = except;
     for (uint32_t k = 0; k < op->noperands; k++) {
         uint32_t of = group_open(g, hlo_operand(h, op, k));
         if (of && of != except)
@@ -68,9 +76,12 @@ void group_close_users(Grouper *g, const HloOp *op, uint32_t except) {
 static void region(Grouper *g, RegionId r) {
     Hlo *h = g->w.hlo;
     OpList outer = g->w.out;
+    uint32_t first = g->first;
     g->w.out = (OpList){0};
+    g->first = g->groups.n;
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         OpId id = h->regions.at[r].ops.at[i];
+        g->at = i;
         walk_operands(&g->w, id);
         if (g->join(g, id))
             continue;
@@ -86,6 +97,7 @@ static void region(Grouper *g, RegionId r) {
     }
     walk_set_ops(h, r, &g->w.out);
     g->w.out = outer;
+    g->first = first;
 }
 
 void group_run(Grouper *g, Compile *c) {

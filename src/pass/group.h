@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// group.h — joining operations that one program does: what rows.c and fuse.c share.
+// group.h — joining operations that one program does: rows, integers, fused work and what does small work beside it.
 //
 // Ops are visited in order. An op joins the open groups of its operands; any other use of a group's values closes the group, and
 // what it becomes stands where it closed. So inputs are always there before it and no use comes before its results. Open groups
-// know nothing of each other: two become one by putting their members in a row.
+// know nothing of each other: two become one by putting their members in a row, because one needs both or, siblings, when one of them closes.
 #ifndef OTRN_PASS_GROUP_H
 #define OTRN_PASS_GROUP_H
 
@@ -14,6 +14,7 @@
 typedef struct Group {
     VEC(OpId) ops;
     bool open;
+    uint32_t last;  // place of the last one that joined
     TypeId shape;   // of fuse.c: type of one member's result, only its dimensions count
     int64_t n, c;   // of rows.c: elements of a full value; columns, 0 = flat
     int64_t period; // … what periods of repeating operands have in common, 0 = there are none
@@ -26,6 +27,9 @@ typedef struct Grouper {
     VEC(uint32_t) of;  // value -> group that makes it
     bool (*join)(struct Grouper *g, OpId id);          // into a group, those it does not join closed; false: it is no member of any
     void (*close)(struct Grouper *g, uint32_t number); // puts what the group becomes, or its members, into w.out
+    bool (*siblings)(struct Grouper *g, uint32_t closing, uint32_t open); // they had better be one; may be NULL
+    uint32_t at;          // place in the region in hand
+    uint32_t first, kept; // groups of that region begin there; one that is not to close now
 } Grouper;
 
 // Joins what there is in main, in regions of control flow too.

@@ -46,8 +46,7 @@ const PassRow pass_rows[] = {
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false, NULL},
     {"buckets", pass_buckets, "join collectives over the same devices where nobody waits longer for them", false, NULL},
     {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false, NULL},
-    {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory", false, NULL},
-    {"siblings", pass_siblings, "let small kernels that do not need each other be one", false, NULL},
+    {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory, and small kernels side by side", false, NULL},
     {"ahead", pass_ahead, "make random numbers, and numbers known from the start, before somebody waits for them", false, NULL},
     {"epilogue", pass_epilogue, "let row programs take the tiles of products where these leave the tensor engine", false, NULL},
 };

@@ -133,7 +133,6 @@ void pass_guards(Compile *c);
 void pass_order(Compile *c);
 void pass_buckets(Compile *c);
 void buckets_join(Compile *c, bool scatters); // without: those that StableHLO has with several operands
-void pass_siblings(Compile *c);
 void pass_ahead(Compile *c);
 void pass_epilogue(Compile *c);
 void pass_fuse(Compile *c);

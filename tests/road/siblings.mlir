@@ -1,11 +1,11 @@
 // Two small sums that do not need each other's results are one kernel; who reads them stays behind.
 // run: otrn eval %s
 // run: otrn run %s --cache=off --check
-// run: otrn run %s --cache=off --disable-pass=siblings
+// run: otrn run %s --cache=off --disable-pass=fuse
 // run: otrn run %s --cache=off --target=trn1 --threads=2
 // run: otrn compile %s --cache=off -o %t/a.otrn && otrn dis %t/a.otrn | grep -c '^.kernel [0-9]* stablehlo.reduce'
 // expect: 1
-// run: otrn compile %s --cache=off --disable-pass=siblings -o %t/b.otrn && otrn dis %t/b.otrn | grep -c '^.kernel [0-9]* stablehlo.reduce'
+// run: otrn compile %s --cache=off --disable-pass=fuse -o %t/b.otrn && otrn dis %t/b.otrn | grep -c '^.kernel [0-9]* stablehlo.reduce'
 // expect: 2
 func.func @work(%a: tensor<6x40xf32>, %b: tensor<6x40xf32>, %m: tensor<40xf32>, %v: tensor<40xf32>) -> (tensor<40xf32>, tensor<40xf32>, tensor<40xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
