@@ -112,7 +112,7 @@ SANITIZED = $(MAKE) BUILD=$(BUILD)/asan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=a
 asan:
 	+@$(SANITIZED) check
 # Threads: the plugin's queue, events and locks, the cache's claims, cores that meet in collectives.
-THREADED = root_test net_test stop_test pjrt_test pjrt_threads_test pool_test coll_test threads_test
+THREADED = root_test net_test net_fail_test stop_test pjrt_test pjrt_threads_test pool_test coll_test threads_test
 tsan:
 	+@$(MAKE) BUILD=$(BUILD)/tsan OPT='-O1 -g' WERROR=-w SAN='-fsanitize=thread' all $(THREADED:%=$(BUILD)/tsan/tests/unit/%)
 	@for t in $(THREADED); do echo "tsan $$t"; TSAN_OPTIONS='halt_on_error=0 exitcode=66' $(BUILD)/tsan/tests/unit/$$t \
