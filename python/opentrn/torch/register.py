@@ -22,6 +22,8 @@ def _set_up_capture():
     # nn.LSTM and nn.GRU are unrolled instead of left to the CPU without a word.
     config.allow_rnn = True
     config.ignore_logging_functions = _Ignored(config.ignore_logging_functions)
+    # What the report tells of recompiles; Dynamo keeps 64 compilations unless told.
+    torch._dynamo.utils.set_compilation_metrics_limit(10_000)
 
 
 def _may_change(tensor):

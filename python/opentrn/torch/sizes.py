@@ -28,6 +28,11 @@ def _is_symbolic(value):
     return isinstance(value, _SYMBOLIC)
 
 
+def _is_number(placeholder):
+    """Such an argument is a number of the graph; all others (tensors, a mesh of devices) stay arguments."""
+    return isinstance(placeholder.meta.get("val"), (*_SYMBOLIC, *_NUMBERS))
+
+
 def changing(module):
     """Has the graph an argument whose size is not known?"""
     return any(n.op == "placeholder" and _is_symbolic(n.meta.get("val")) for n in module.graph.nodes)
@@ -91,8 +96,10 @@ class _Specialised:
         return self._add(node, args, kwargs, value)
 
     def _placeholder(self, node, value):
-        if not isinstance(node.meta.get("val"), torch.Tensor):
+        if _is_number(node):
             return value
+        if not isinstance(node.meta.get("val"), torch.Tensor):
+            return self._add(node, node.args, node.kwargs, value)
         value = torch.empty(0) if value is None else value
         fake = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
         return self._add(node, node.args, node.kwargs, fake)
@@ -128,7 +135,7 @@ class Plans:
         self.module, self.name, self.plans = module, name, {}
         self.given = titles.given()
         placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-        self.tensors = [i for i, n in enumerate(placeholders) if isinstance(n.meta.get("val"), torch.Tensor)]
+        self.kept = [i for i, n in enumerate(placeholders) if not _is_number(n)]
         # The others' sizes are what they were, by Dynamo's guards.
         self.open = [i for i, n in enumerate(placeholders) if _is_symbolic(n.meta.get("val"))]
 
@@ -142,7 +149,7 @@ class Plans:
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans[key] = self._make(args)
-        out = plan([args[i] for i in self.tensors])
+        out = plan([args[i] for i in self.kept])
         if isinstance(args, list):
             args.clear()
         return out
