@@ -216,6 +216,20 @@ def test_what_the_host_does_is_named():
     assert "multinomial" in opentrn.torch.explain() and "on CPU kernels" in opentrn.torch.explain()
 
 
+def test_tensors_of_the_cpu_are_refused_where_a_gpu_refuses_them(capfd):
+    x, y = torch.ones(3, 3, device="neuron"), torch.ones(3, 3)
+    for call in (torch.add, torch.matmul, F.linear, torch.maximum, F.mse_loss, lambda a, b: torch.cat([a, b]), lambda a, b: torch.where(a > 0, a, b)):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="same device, but found at least two devices, neuron:0 and cpu"):
+                call(x, y)
+    assert (x + torch.tensor(2.0)).sum() == 27 and x[torch.tensor([0, 2])].shape == (2, 3)
+    with pytest.raises(RuntimeError, match="Expected reduction dim"):
+        torch.ones(0, device="neuron").max()
+    with pytest.raises(RuntimeError, match="bins must be"):
+        torch.histc(x, bins=-1)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_sizes_that_depend_on_values_stay_on_the_device():
     before = {h.name: h.runs for h in eager.HOST}
     x = torch.tensor([3.0, 0.0, 3.0, 1.0, 3.0])

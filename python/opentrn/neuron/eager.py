@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import dataclasses
 import itertools
+import logging
 from typing import Any
 
 import torch
@@ -26,6 +27,8 @@ from opentrn.torch.capture import plain_attention
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.plan import Plan
 from opentrn.torch.report import log
+
+aten = torch.ops.aten
 
 SCALAR_TYPES = {  # torch's numbers of its types
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
@@ -249,13 +252,41 @@ def _shapes(slots):
     return " ".join("x".join(map(str, t.shape)) or "()" for t in slots.tensors[:4])
 
 
+class OtherDevices(RuntimeError):
+    """Tensors of the CPU beside the device's, where every device refuses that."""
+
+
+_OF_ONE_DEVICE = {
+    "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "convolution_overrideable", "embedding", "cat", "gather", "scatter", "scatter_add",
+    "index_select", "nll_loss_forward", "nll_loss2d_forward", "native_layer_norm", "native_group_norm", "native_batch_norm",
+}  # fmt: skip
+
+
+def _needs_one_device(op):
+    name = op._schema.name.removeprefix("aten::").removesuffix("_")
+    packet = getattr(aten, name, None)
+    return name in _OF_ONE_DEVICE or (packet is not None and any(torch.Tag.pointwise in getattr(packet, o).tags for o in packet.overloads()))
+
+
+def _check_devices(op, rows):
+    """A number (a tensor without dimensions) may be anywhere, and so may indices."""
+    tensors = [t for _, v in rows for t in _leaves(v) if isinstance(t, torch.Tensor)]
+    if not any(not t.is_neuron and t.dim() for t in tensors):
+        return
+    own = next((t.device for t in tensors if t.is_neuron), None)
+    if own is not None and _needs_one_device(op):
+        raise OtherDevices(f"Expected all tensors to be on the same device, but found at least two devices, {own} and cpu! (in {op})")
+    raise NotLowered("tensors of the CPU")
+
+
 def _compile(library, op, rows):
     if torch.Tag.nondeterministic_seeded in op.tags:
         raise NotLowered("random numbers come from the host's generator")
     if torch.Tag.dynamic_output_shape in op.tags:
         raise NotLowered("its size depends on values")
-    if any(not v.is_neuron and v.dim() for _, v in rows if isinstance(v, torch.Tensor)):
-        raise NotLowered("tensors of the CPU")
+    if op in (aten.max.default, aten.min.default) and not rows[0][1].numel():
+        raise NotLowered("the largest of nothing")  # which the host refuses
+    _check_devices(op, rows)
     traced = _Traced(op, rows)
     slots = traced.slots
     plan = Plan(traced.module, f"{op} {_shapes(slots)}".strip(), whole=True)
@@ -301,6 +332,17 @@ def _outermost():
         yield
 
 
+@contextlib.contextmanager
+def _no_traceback():
+    """Of a call that torch cannot trace: the host runs it, and says what is wrong if something is."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    was, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = was
+
+
 @torch._disable_dynamo
 @outside.hidden()
 def prepare(op, *args, **kwargs):
@@ -312,14 +354,14 @@ def prepare(op, *args, **kwargs):
         return _nothing(op)
     rows = _values(op, args, kwargs)
     try:
-        with _outermost():
+        with _outermost(), _no_traceback():
             _compile(library, op, rows)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OtherDevices):
         raise
     except Exception as why:  # whatever keeps it from the device, the host can do
         reason = str(why).splitlines()[0] if str(why) else type(why).__name__
         entry = library.neuron_host()
-        with _outermost():
+        with _outermost(), _no_traceback():
             if not _gives_nothing(op, rows):
                 HOST.append(HostOperator(str(op), reason, entry, outside.user_line()))
     return _nothing(op)
