@@ -15,7 +15,7 @@
 //      a meeting, the cores meet. A meeting holds up nothing but what follows it: accesses to memory that the other core touched in
 //      a round before (pair_follow); other work goes on beside it. A collective may take longer than many rounds: the meeting that waits
 //      for it is the last one before the other core needs what it reads or writes;
-//   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first;
+//   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first; what a collective reads, until that is thought to be through;
 //   4. steps with effects (random streams, the host, collectives) stay in order, on core 0; large collectives are shared by rows
 //      (collect.c), and each core comes to its parts in that order.
 //   5. what reads a value behind a barrier of the program (optimization_barrier) comes behind all that goes through it.
@@ -31,6 +31,7 @@
 #define STEP_NS 2500.0      // what a step takes however small
 #define SHARE_NS 2000.0     // shorter ones are not worth cutting
 #define ADDR_OFF_BITS 40    // of an HBM address (isa.h)
+#define HELD_PART 32        // of a core's HBM: so much may wait for collectives to be through
 
 typedef struct Link { // a list of steps
     uint32_t step, next;
@@ -55,6 +56,7 @@ typedef struct Work { // a step
     uint32_t preds;      // its links, 0 = none
     uint32_t fence;      // its list, 0 = none
     double wire, done;   // of a collective, ns: what it takes beside the engines; when it is through
+    uint64_t held;       // … bytes of its operands, whose memory nobody takes before
 } Work;
 
 typedef struct Plan {
@@ -80,6 +82,11 @@ typedef struct Plan {
     VEC(uint32_t) fences;   // slot 0 unused: links of steps that make what goes through one
     uint32_t fence;         // of Lower's, the next
     double through;         // ns: when all collectives so far are
+    double began;           // ns: when the round did
+    VEC(double) round_ns;   // … each, by number
+    VEC(uint32_t) flying;   // collectives, as placed; those before `landed` are through
+    uint32_t landed;
+    uint64_t held;          // bytes of the others
 } Plan;
 
 static bool is_control(const Step *s) { return s->kind >= STEP_LOOP_BEGIN; }
@@ -241,13 +248,16 @@ static void look_at(Plan *p, uint32_t i) {
 
 // --- rounds ----------------------------------------------------------------------------------------
 
+static bool collides(const Hull mine[2], const Hull theirs[2]) {
+    return meets(mine[0], theirs[1]) || meets(mine[1], theirs[0]) || meets(mine[1], theirs[1]);
+}
+
 // What `core` would do with `part` of the step meets what the other core has done in this round.
 static bool crosses(const Plan *p, const Work *w, int part, int core, uint32_t round) {
     for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next) {
         const Foot *foot = &p->out->foot.at[f];
         const Busy *busy = &p->busy[foot->buf];
-        const Hull *theirs = busy->at[1 - core], *mine = foot->at[part];
-        if (busy->round == round && (meets(mine[0], theirs[1]) || meets(mine[1], theirs[0]) || meets(mine[1], theirs[1])))
+        if (busy->round == round && collides(foot->at[part], busy->at[1 - core]))
             return true;
     }
     return false;
@@ -274,26 +284,76 @@ static bool is_open(const Plan *p, uint32_t fence) {
 
 static double later(const double t[2]) { return t[0] > t[1] ? t[0] : t[1]; }
 
+// `part` of a step, on `core`, touches what the other core's collective does.
+static bool follows(const Plan *p, const Work *w, int part, int core, const Work *coll) {
+    for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next)
+        for (uint32_t g = coll->feet; g && (coll->shared || coll->core != core); g = p->out->foot.at[g].next) {
+            const Foot *mine = &p->out->foot.at[f], *theirs = &p->out->foot.at[g];
+            if (mine->buf == theirs->buf && collides(mine->at[part], theirs->at[coll->shared ? 1 - core : 0]))
+                return true;
+        }
+    return false;
+}
+
+// With the step in this round, the meeting before it would wait for a collective that was not through; with the next one nobody waits.
+static bool holds_up(const Plan *p, const Work *w, int part, int core, const double t[2]) {
+    for (uint32_t k = w->preds; k; k = p->links.at[k].next) {
+        const Work *pred = &p->work[p->links.at[k].step];
+        if (pred->done > p->began && pred->done <= later(t) && follows(p, w, part, core, pred))
+            return true;
+    }
+    return false;
+}
+
+static bool may(const Plan *p, const Work *w, int part, int core, const double t[2], uint32_t round) {
+    return !crosses(p, w, part, core, round) && !holds_up(p, w, part, core, t);
+}
+
 // Who may do it now, rather the core with less to do; -1: nobody before the next meeting. Engines work in order: what reads a collective that is
-// under way is not put before older steps, which would wait with it.
+// under way is not put before older steps, which would wait with it. Neither does a core that has more to do already take a step before its turn:
+// the other would only wait for it at the meeting.
 static int who_may(const Plan *p, uint32_t i, const double t[2], uint32_t round) {
     const Work *w = &p->work[i];
+    bool oldest = i == p->next[p->n + 1];
     if (!is_open(p, w->fence))
         return -1;
     int lighter = t[1] < t[0];
     for (uint32_t k = w->preds; k; k = p->links.at[k].next) {
         const Work *pred = &p->work[p->links.at[k].step];
-        if (!pred->round || (pred->done > later(t) && i != p->next[p->n + 1]))
+        if (!pred->round || (pred->done > later(t) && !oldest))
             return -1;
     }
     if (w->shared)
-        return crosses(p, w, 0, 0, round) || crosses(p, w, 1, 1, round) ? -1 : PAIR_SHARED;
-    for (int turn = 0; turn < 2; turn++) {
+        return may(p, w, 0, 0, t, round) && may(p, w, 1, 1, t, round) ? PAIR_SHARED : -1;
+    bool full = !oldest && !w->first_core && t[1 - lighter] - t[lighter] > 2 * STEP_NS;
+    for (int turn = 0; turn < (full ? 1 : 2); turn++) {
         int core = turn ? 1 - lighter : lighter;
-        if (!(w->first_core && core) && !crosses(p, w, 0, core, round))
+        if (!(w->first_core && core) && may(p, w, 0, core, t, round))
             return core;
     }
     return -1;
+}
+
+// Whoever takes the memory of a collective's operands waits for it. As long as they are few, they keep it until it is through.
+static void hold(Plan *p, uint32_t i, double now) {
+    const Step *s = &p->l->steps.at[p->begin + i];
+    Work *w = &p->work[i];
+    for (; p->landed < p->flying.n && p->work[p->flying.at[p->landed]].done <= now; p->landed++)
+        p->held -= p->work[p->flying.at[p->landed]].held;
+    for (uint32_t k = 0; k < s->nins; k++)
+        w->held += p->l->bufs.at[p->l->refs.at[s->ins + k]].bytes;
+    if ((double)(p->held + w->held) > p->chip->hbm_bytes_per_core / HELD_PART)
+        w->held = 0;
+    p->held += w->held;
+    VEC_PUSH(p->a, &p->flying, i);
+}
+
+// The last round that begins while a step's operands are held.
+static uint32_t last_round(const Plan *p, const Work *w) {
+    uint32_t r = w->round;
+    while (w->held && r + 1 < p->round_ns.n && p->round_ns.at[r + 1] < w->done)
+        r++;
+    return r;
 }
 
 static void place(Plan *p, uint32_t i, uint32_t before, int who, uint32_t round, double t[2]) {
@@ -306,14 +366,19 @@ static void place(Plan *p, uint32_t i, uint32_t before, int who, uint32_t round,
             t[core] += w->cost[core];
             note(p, w, who == PAIR_SHARED ? core : 0, core, round);
         }
-    if (w->wire)
+    if (w->wire) {
         w->done = p->through = (p->through > later(t) ? p->through : later(t)) + w->wire;
+        hold(p, i, later(t));
+    }
     VEC_PUSH(p->a, &p->order, i);
 }
 
 static void schedule(Plan *p) {
     double t[2] = {0, 0};
     uint32_t round = 1;
+    p->flying.n = p->landed = p->round_ns.n = 0, p->held = 0;
+    for (uint32_t i = 0; i <= round; i++)
+        VEC_PUSH(p->a, &p->round_ns, 0);
     while (p->next[p->n + 1] < p->n) {
         uint32_t before = p->n + 1, looked = 0;
         int who = -1;
@@ -327,7 +392,8 @@ static void schedule(Plan *p) {
         if (who >= 0)
             continue;
         round++;
-        t[0] = t[1] = later(t);
+        t[0] = t[1] = p->began = later(t);
+        VEC_PUSH(p->a, &p->round_ns, p->began);
     }
     p->out->two_ns += later(t);
     for (uint32_t i = 0; i < p->n; i++)
@@ -351,11 +417,11 @@ static void relive(Plan *p) {
         const Step *s = &l->steps.at[p->begin + i];
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
             BufId b = l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins];
-            uint32_t r = p->work[i].round;
+            uint32_t r = p->work[i].round, last = last_round(p, &p->work[i]);
             if (!p->least[b] || r < p->least[b])
                 p->least[b] = r;
-            if (r > p->most[b])
-                p->most[b] = r;
+            if (last > p->most[b])
+                p->most[b] = last;
         }
     }
     for (uint32_t i = p->begin; i < end; i++) {
@@ -386,7 +452,7 @@ static void forget(Plan *p) {
 static bool segment(Plan *p, uint32_t begin, uint32_t n) {
     Pair *out = p->out;
     Lower *l = p->l;
-    p->begin = begin, p->n = n, p->through = 0;
+    p->begin = begin, p->n = n, p->through = p->began = 0;
     p->fences.n = 0;
     VEC_PUSH(p->a, &p->fences, 0);
     p->work = ARENA_NEWN(p->a, Work, n + 1);
