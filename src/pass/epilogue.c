@@ -110,15 +110,39 @@ static void move_behind(Pass *p, OpId id, uint32_t at) { // and behind what has 
     p->s.key[id] = at + 0.25 + ++p->moved / (2 * MOVED_MAX);
 }
 
-// All that happens to the value is that the program returns it, or that it is put into a stack of its loop.
-static bool is_handed_on(const Pass *p, ValueId v) {
+// Nobody else reads the value, or what reshapes make of it.
+static bool is_read_by(const Pass *p, ValueId v, OpId reader) {
     uint32_t n;
     const OpId *users = users_of(&p->u, v, &n);
     bool all = true;
     for (uint32_t i = 0; i < n && all; i++) {
         const HloOp *op = hlo_at(p->h, users[i]);
-        all = op->code == HLO_RETURN    ? p->u.region[users[i]] == hlo_main(p->h)->body
-              : op->code == HLO_RESHAPE ? is_handed_on(p, op->results)
+        all = users[i] == reader || (op->code == HLO_RESHAPE && is_read_by(p, op->results, reader));
+    }
+    return all;
+}
+
+// The program returns the value, or its loop carries it on, in the place of what `maker` alone reads.
+static bool is_returned(const Pass *p, ValueId v, OpId ret, OpId maker) {
+    const HloOp *op = hlo_at(p->h, ret);
+    const HloRegion *r = &p->h->regions.at[p->u.region[ret]];
+    if (p->u.region[ret] == hlo_main(p->h)->body)
+        return true;
+    bool all = r->nargs == op->noperands; // of a loop's body
+    for (uint32_t i = 0; i < op->noperands && all; i++)
+        all = hlo_operand(p->h, op, i) != v || is_read_by(p, r->args + i, maker);
+    return all;
+}
+
+// All that happens to the value is that it is returned, or put into a stack of its loop.
+static bool is_handed_on(const Pass *p, ValueId v, OpId maker) {
+    uint32_t n;
+    const OpId *users = users_of(&p->u, v, &n);
+    bool all = true;
+    for (uint32_t i = 0; i < n && all; i++) {
+        const HloOp *op = hlo_at(p->h, users[i]);
+        all = op->code == HLO_RETURN    ? is_returned(p, v, users[i], maker)
+              : op->code == HLO_RESHAPE ? is_handed_on(p, op->results, maker)
                                         : op->code == HLO_DYNAMIC_UPDATE_SLICE && hlo_operand(p->h, op, 1) == v;
     }
     return all;
@@ -129,7 +153,7 @@ static uint64_t result_bytes(const Pass *p, OpId id) {
     const HloOp *op = hlo_at(p->h, id);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < op->nresults; i++)
-        bytes += is_handed_on(p, op->results + i) ? 0 : hlo_type_bytes(hlo_value_type(p->h, op->results + i));
+        bytes += is_handed_on(p, op->results + i, id) ? 0 : hlo_type_bytes(hlo_value_type(p->h, op->results + i));
     return bytes;
 }
 
