@@ -31,6 +31,8 @@ typedef struct Rows {
     Hlo *h;
     bool ints;         // programs of integers: bits and exact arithmetic, nothing else
     VEC(uint8_t) form; // value -> Form in its group
+    Users u;           // as it was before
+    bool *again;       // per value that was there before: its readers make it themselves
 } Rows;
 
 static uint32_t group_of(const Rows *r, ValueId v) { return group_open(&r->g, v); }
@@ -303,6 +305,63 @@ static int64_t last_dimension(const HloType *t) {
     return 1;
 }
 
+// --- widening ------------------------------------------------------------------------------------------
+//
+// A wider copy of what a group is given holds nothing more, and takes more memory and more time to read. Where all who read it elsewhere are elementwise,
+// each widens for itself: the norm of a gradient and its update both read it as narrow as it is, and nobody writes it wide. Programs over the same
+// rows are left to scores.c.
+
+static bool is_widening(const Hlo *h, const HloOp *op) {
+    return op->code == HLO_CONVERT &&
+           dtype_bytes(hlo_value_type(h, op->results)->dtype) > dtype_bytes(hlo_value_type(h, hlo_operand(h, op, 0))->dtype);
+}
+
+static bool may_be_made_again(const Rows *r, uint32_t group, ValueId v) {
+    const HloOp *op = hlo_at(r->h, r->h->values.at[v].def);
+    uint32_t n;
+    if (r->ints || r->g.groups.at[group].c == last_dimension(hlo_value_type(r->h, v)) || v >= r->g.w.nuses || !is_widening(r->h, op) || group_member(&r->g, hlo_operand(r->h, op, 0)) == group)
+        return false;
+    const OpId *users = users_of(&r->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *user = hlo_at(r->h, users[i]);
+        if (group_member(&r->g, user->results) != group && (r->u.region[users[i]] != r->u.region[r->h->values.at[v].def] || !rows_may_hold(r->h, user, NULL)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_read_inside(const Rows *r, const Group *g, ValueId v) {
+    for (uint32_t i = 0; i < g->ops.n; i++)
+        for (uint32_t k = 0; k < hlo_at(r->h, g->ops.at[i])->noperands; k++)
+            if (hlo_operand(r->h, hlo_at(r->h, g->ops.at[i]), k) == v)
+                return true;
+    return false;
+}
+
+// Where it makes other things, which stay.
+static void leave_to_readers(Rows *r, uint32_t group, Values *outputs) {
+    Group *g = &r->g.groups.at[group];
+    Values kept = {0};
+    for (uint32_t i = 0; i < outputs->n; i++)
+        if (!may_be_made_again(r, group, outputs->at[i]))
+            VEC_PUSH(r->c->scratch, &kept, outputs->at[i]);
+    if (!kept.n || kept.n == outputs->n)
+        return;
+    for (uint32_t i = 0, k = 0; i < outputs->n; i++)
+        if (k < kept.n && kept.at[k] == outputs->at[i])
+            k++;
+        else
+            r->again[outputs->at[i]] = true;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->ops.n; i++) {
+        ValueId v = hlo_at(r->h, g->ops.at[i])->results;
+        if (v >= r->g.w.nuses || !r->again[v] || is_read_inside(r, g, v))
+            g->ops.at[n++] = g->ops.at[i];
+    }
+    g->ops.n = n;
+    *outputs = kept;
+}
+
 static void close_rows(Grouper *all, uint32_t group) {
     Rows *r = (Rows *)all;
     Hlo *h = r->h;
@@ -316,6 +375,7 @@ static void close_rows(Grouper *all, uint32_t group) {
     }
     if (!g->c)
         g->c = g->period ? g->period : last_dimension(hlo_value_type(h, outputs.at[0]));
+    leave_to_readers(r, group, &outputs);
     assert(g->c > 0 && g->n % g->c == 0);
     Build b = {.r = r, .g = g, .group = group};
     Values moved = {0};
@@ -424,6 +484,18 @@ static void set_member(Rows *r, uint32_t group, OpId id, Form form) {
     r->form.at[hlo_at(r->h, id)->results] = (uint8_t)form;
 }
 
+static bool take_in(Rows *r, uint32_t group, OpId id, Form form) {
+    const HloOp op = *hlo_at(r->h, id);
+    Group next;
+    if (!admit(r, group, &op, form, &next))
+        return false;
+    r->g.groups.at[group].c = next.c;
+    r->g.groups.at[group].period = next.period;
+    r->g.groups.at[group].inputs = next.inputs;
+    set_member(r, group, id, form);
+    return true;
+}
+
 // The group an elementwise op joins: those of its operands, joined as far as they fit.
 static uint32_t group_for(Rows *r, const HloOp *op) {
     uint32_t target = 0;
@@ -458,6 +530,22 @@ static Form form_in(const Rows *r, const HloOp *op, uint32_t group) {
     return FORM_FULL;
 }
 
+// What was left to its readers, made once more in the group that the op joins.
+static void make_again(Rows *r, OpId id, uint32_t target, Form form) {
+    for (uint32_t k = 0; k < hlo_at(r->h, id)->noperands; k++) {
+        ValueId v = hlo_operand(r->h, hlo_at(r->h, id), k), from;
+        if (v >= r->g.w.nuses || !r->again[v])
+            continue;
+        HloOp op = *hlo_at(r->h, r->h->values.at[v].def);
+        from = r->g.w.repl.at[hlo_operand(r->h, &op, 0)];
+        OpId made = hlo_op_like(r->h, &op, &from, r->h->values.at[v].type);
+        walk_grow(&r->g.w);
+        r->h->operands.at[hlo_at(r->h, id)->operands + k] = hlo_at(r->h, made)->results;
+        if (!take_in(r, target, made, form))
+            walk_push(&r->g.w, made);
+    }
+}
+
 static bool join_elementwise(Rows *r, OpId id) {
     HloOp op = *hlo_at(r->h, id);
     if (!may_hold(r, &op))
@@ -469,18 +557,12 @@ static bool join_elementwise(Rows *r, OpId id) {
         target = 0;
     group_close_users(&r->g, &op, target);
     walk_operands(&r->g.w, id); // closing gave some operands new names
-    op = *hlo_at(r->h, id);
     if (!target) {
         form = FORM_FULL;
         target = group_new(&r->g, (Group){.n = hlo_value_type(r->h, op.results)->elems});
     }
-    if (!admit(r, target, &op, form, &next)) // an operand's repetition does not fit another's
-        return false;
-    r->g.groups.at[target].c = next.c;
-    r->g.groups.at[target].period = next.period;
-    r->g.groups.at[target].inputs = next.inputs;
-    set_member(r, target, id, form);
-    return true;
+    make_again(r, id, target, form);
+    return take_in(r, target, id, form); // false: an operand's repetition does not fit another's
 }
 
 static bool join_reduce(Rows *r, OpId id) {
@@ -545,6 +627,8 @@ static bool join_rows(Grouper *g, OpId id) {
 
 static void join(Compile *c, bool ints) {
     Rows r = {.g = {.join = join_rows, .close = close_rows}, .c = c, .h = c->hlo, .ints = ints};
+    r.again = ARENA_NEWN(c->scratch, bool, c->hlo->values.n + 1);
+    users_make(&r.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     group_run(&r.g, c);
 }
 
