@@ -3,7 +3,7 @@
 // SBUF has room for. Rows and columns are no multiples of 128 or of a chunk. No scores reach HBM. The chip agrees with the evaluator;
 // on trn1 and on two cores it has the same bits.
 // run: otrn compile %s --cache=off -o %t/a.otrn && otrn prof %t/a.otrn
-// expect: HBM planned    24.13 MB
+// expect: HBM planned    22.16 MB
 // run: otrn run %t/a.otrn --check --output=%t/a && otrn eval %s --output=%t/b
 // run: otrn eval %S/data/attention_long_same.mlir --input=%t/a/result_0.npy,%t/a/result_1.npy,%t/a/result_2.npy,%t/a/result_3.npy,%t/a/result_4.npy,%t/a/result_5.npy,%t/a/result_6.npy,%t/a/result_7.npy,%t/a/result_8.npy,%t/a/result_9.npy,%t/b/result_0.npy,%t/b/result_1.npy,%t/b/result_2.npy,%t/b/result_3.npy,%t/b/result_4.npy,%t/b/result_5.npy,%t/b/result_6.npy,%t/b/result_7.npy,%t/b/result_8.npy,%t/b/result_9.npy
 // run: otrn run %s --target=trn1 --cache=off --output=%t/c && otrn run %s --lnc=2 --cache=off --check --output=%t/d
