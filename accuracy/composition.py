@@ -98,20 +98,20 @@ def whole(job, x):
         return ([a + b for a, b in zip(before, found)] if before else found), loss
 
     def step(params, held, state, batches, count):
-        if len(batches) == 1:
-            total, loss = micro(params, [], batches[0])
+        if x.micros(job) == 1:
+            total, loss = micro(params, [], [b[0] for b in batches])
         else:  # libraries begin the next when one is done
             before = [jnp.zeros(s, sums) for s in programs.held(tree, reach, x.zero > 1)]
-            stacked = [jnp.stack(parts) for parts in zip(*batches)]
-            total, losses = jax.lax.scan(lambda total, batch: micro(params, total, batch), before, stacked)
+            total, losses = jax.lax.scan(lambda total, batch: micro(params, total, batch), before, batches)
             loss = losses.sum()
         new, state, stored = update(held or params, state, total, count)
         return (stored if master else new), new if master else [], state, loss
 
     like, parts = programs._like, programs.held(tree, reach, True)
     mine = parts if x.zero else [v.shape for v in tree]
+    stacked = [jax.ShapeDtypeStruct((x.micros(job), *b.shape), b.dtype) for b in batch]
     params = like(parts if x.zero == 3 else [v.shape for v in tree], store)
-    args = (params, like(mine, jnp.float32) if master else [], [like(mine, jnp.float32) for _ in range(2)], [batch] * x.micros(job), jax.ShapeDtypeStruct((), jnp.float32))
+    args = (params, like(mine, jnp.float32) if master else [], [like(mine, jnp.float32) for _ in range(2)], stacked, jax.ShapeDtypeStruct((), jnp.float32))
     return programs._over(reach, step, args, donate_argnums=(0, 1, 2))
 
 
@@ -154,7 +154,7 @@ def compare_pipeline(name, pp, micros, prices, n=2):
     job, _ = job_of("trn1", name, {}, 1)
     x = layout.Layout(pp=pp, micro_batch=BIG)
     prices = prices.setdefault("trn1", price.Prices(job.machine))
-    micro = 1e-6 * prices(("micro", "middle", n, job.model, x.cut(job), x.types(job)[0], True))["total_us"]
+    micro = 1e-6 * prices(("micro", "middle", n, job.model, x.cut(job), x.types(job)[0], True, False))["total_us"]
     x = dataclasses.replace(x, schedule="gpipe")
     return micros * micro + sum(compose.pipeline([micro] * pp, micros, x, compose._passing(job, x, prices), compose.forward_share(job, x, prices))), 1e-6 * priced(job, pipeline(job, x, n, micros))["total_us"]
 

@@ -55,9 +55,13 @@ def test_whole(name, cut, batch):
     close(parts, prices, job, x, "whole", 6)
 
 
-@pytest.mark.parametrize("only", ["trn1,llama,zero=1 micros=1", "trn1,gpt2,zero=3", "trn1,mixtral ep=4"])
+WHOLE = ["trn1,llama,zero=1 micros=1", "trn1,gpt2,zero=3", "trn1,mixtral ep=4"]
+WHOLE += ["trn2,gpt_neox zero=1", "trn2,mixtral  micros=1", "trn2,mistral  micros=4"]  # two cores, and sums that they share
+
+
+@pytest.mark.parametrize("only", WHOLE)
 def test_whole_steps(only):
-    """Steps put together take what they do as one program, and as much memory: three of accuracy/composition.py."""
+    """Steps put together take what they do as one program, and as much memory: some of accuracy/composition.py."""
     sys.path.insert(0, str(ROOT / "accuracy"))
     import composition
 
@@ -563,7 +567,7 @@ def test_flops_of_encoder_and_decoder():
 
     c = {"model_type": "t5", "d_model": 256, "num_layers": 1, "num_heads": 4, "d_kv": 64, "d_ff": 1024, "vocab_size": 1024}
     m = dataclasses.replace(config.model(c), dropout=0.0, score_dropout=0.0)
-    record = price.Prices(machines.machine("trn1.32xlarge"))(("micro", "whole", 1, m, spec.Cut(seq=512), ("bf16", "bf16", "bf16"), True))
+    record = price.Prices(machines.machine("trn1.32xlarge"))(("micro", "whole", 1, m, spec.Cut(seq=512), ("bf16", "bf16", "bf16"), True, False))
     assert record["flops"] == pytest.approx(size.model_flops(m, 512), rel=0.1)
 
 

@@ -18,7 +18,10 @@ from opentrn._predict.layout import check, turns_ahead
 from opentrn._predict.size import model_flops, pairs, parameters, tokens_of
 
 BYTES = {"bf16": 2, "fp32": 4}
-LAYERS = (1, 3)  # of two pieces: the second layer alone may be a few percent quicker than those behind it
+# Layers of two pieces, the most whose programs are small: the second layer alone may be a few percent quicker than those behind it, and where layers are
+# small the memory between what lives grows over the first few.
+LAYERS = ((3, 5), (2, 4), (1, 3))
+SMALL = 1 << 15  # matrix instructions
 BUCKET = 25 << 20  # bytes of gradients that meet at once (src/pass/buckets.c): so many layers fill one, and no two of those cost the same
 UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two updates, the most that fit: a few fill a collective's bucket only in part
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
@@ -49,7 +52,7 @@ def _kinds(x):
 
 
 def _piece(job, x, kind, n):
-    return ("micro", kind, n, job.model, x.cut(job), x.types(job)[0], x.micros(job) > 1 or x.pp > 1)
+    return ("micro", kind, n, job.model, x.cut(job), x.types(job)[0], x.accumulates(job), x.squares(job))
 
 
 def _sizes(job, x):
@@ -57,8 +60,9 @@ def _sizes(job, x):
     as the stage is."""
     n = max(n for _, n in stages(job.model, x))
     if not x.meets(job):
-        return LAYERS
-    if n <= LAYERS[1]:
+        least = least_instructions(job, x)
+        return next((pair for pair in LAYERS if pair[1] <= n and pair[1] * least <= SMALL), LAYERS[-1])
+    if n <= LAYERS[-1][1]:
         return 1, max(n, 2)
     attention, mlp, _ = parameters(job.model)
     layer = BYTES[x.types(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * job.model.layers)
@@ -76,7 +80,7 @@ def pieces(job, x):
 
 def _there(job, x):
     """The way there through a layer in the middle; flash attention keeps no scores for the way back."""
-    _, kind, n, m, u, types, _ = _piece(job, x, "middle", LAYERS[0])
+    _, kind, n, m, u, types, *_ = _piece(job, x, "middle", _sizes(job, x)[0])
     return ("forward", kind, n, m, dataclasses.replace(u, recompute="selective") if u.recompute == "none" and u.attention == "flash" else u, types)
 
 
@@ -87,7 +91,7 @@ def _size(shape):
 def _update(job, x, kind, n):
     """The update of a piece with n layers."""
     types, master = x.types(job)
-    return ("update", kind, n, job.model, x.reach(job), job.optimizer, types, master)
+    return ("update", kind, n, job.model, x.reach(job), job.optimizer, types, master, x.accumulates(job), x.squares(job))
 
 
 class Parts:
@@ -189,7 +193,7 @@ def makespan(stages, micros, schedule, chunks=1, passing=0.0):
 
 def forward_share(job, x, prices):
     """Of a round of a stage in the middle: the way there, with what the way back needs."""
-    return min(prices(_there(job, x))["total_us"] / prices(_piece(job, x, "middle", LAYERS[0]))["total_us"], 1.0)
+    return min(prices(_there(job, x))["total_us"] / prices(_piece(job, x, "middle", _sizes(job, x)[0]))["total_us"], 1.0)
 
 
 def pipeline(rounds, micros, x, passing, share):
@@ -257,7 +261,7 @@ def _passing(job, x, prices):
 def memory(job, x, p, line, update):
     """Bytes of the fullest stage's device, by what they are: of the micro-batches, beside what the optimizer keeps, or of the update."""
     m, (types, master) = x.micros(job), x.types(job)
-    accumulated, share = m > 1 or x.pp > 1, x.dp * x.cp
+    accumulated, share = x.accumulates(job), x.dp * x.cp
     most: dict[str, float] = {}
     for s, (kind, n) in enumerate(line):
         every, learned, peak = p.count(kind, learned=False), p.count(kind), p.micro(kind, "hbm_peak_bytes")

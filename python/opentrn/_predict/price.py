@@ -107,7 +107,7 @@ class Prices:
             return programs.update(*what[1:]), {}
         if what[0] == "forward":
             return programs.forward(*what[1:]), {}
-        _, kind, n, m, u, types, accumulate = what
+        _, kind, n, m, u, types, *_ = what
         tree = programs.weights(kind, n, m, u, types[0])
         return programs.micro(*what[1:]), {"weights": [[v.shape, v.expert, v.frozen] for v in tree]}
 

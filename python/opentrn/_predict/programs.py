@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from opentrn._predict import model, replicas
+from opentrn._predict.spec import CLIPPED
 
 TYPES = {"fp32": jnp.float32, "bf16": jnp.bfloat16}
 AXES = ("dp", "ep", "cp", "tp")
@@ -73,17 +74,18 @@ def handed(u, sums, compute):
     return lambda given, key=None: replicas.Gathered(u, sums, given, compute, key) if u.zero == 3 else model.Weights(given, compute, key)
 
 
-def micro(kind, n, m, u, types, accumulate):
-    """Forward and backward of a piece; accumulate: gradients are added to those of the micro-batches before."""
-    return _micro(kind, n, m, u, types, accumulate, False)
+def micro(kind, n, m, u, types, accumulate, squares=False):
+    """Forward and backward of a piece; accumulate: gradients are added to those of the micro-batches before; squares: they are whole, so their norm
+    is begun here, where there is other work beside it."""
+    return _micro(kind, n, m, u, types, accumulate, squares, False)
 
 
 def forward(kind, n, m, u, types):
     """The way there alone, with what the way back needs."""
-    return _micro(kind, n, m, u, types, False, True)
+    return _micro(kind, n, m, u, types, False, False, True)
 
 
-def _micro(kind, n, m, u, types, accumulate, only_there):
+def _micro(kind, n, m, u, types, accumulate, squares, only_there):
     compute, store, sums = (TYPES[t] for t in types)
     run, batch, inward, is_loss = model.piece(kind, n, m, u, compute)
     tree = weights(kind, n, m, u, types[0])
@@ -111,7 +113,7 @@ def _micro(kind, n, m, u, types, accumulate, only_there):
         found = pull_in(found)
         if before:
             found = [t + g for t, g in zip(before, found)]
-        return found, result, inner if inward else ()
+        return found, result, inner if inward else (), square(found) if squares else ()
 
     return _over(u, step, (params, grads, batch, out, key), donate_argnums=(1,))
 
@@ -137,22 +139,28 @@ def _sgd(p, g, s, count, norm):
     return p - 0.1 * m, (m,)
 
 
-OPTIMIZERS = {"adamw": (_adamw, 2, True), "lamb": (_lamb, 2, False), "sgd": (_sgd, 1, False)}  # rule, moments, clipped
+OPTIMIZERS = {"adamw": (_adamw, 2), "lamb": (_lamb, 2), "sgd": (_sgd, 1)}  # rule, moments
+
+
+def square(grads):
+    """A device's share of the square of their norm."""
+    return sum(jnp.square(g.astype(jnp.float32)).sum() for g in grads)
 
 
 def updated(tree, u, optimizer, types, master):
-    """The update as a function of what a device has of weights, moments and gradients, and the count of steps; master: fp32 weights beside those stored."""
+    """The update as a function of what a device has of weights, moments and gradients, the count of steps, and where it is known the square of the
+    gradients; master: fp32 weights beside those stored."""
     store = TYPES[types[1]]
-    rule, _, clipped = OPTIMIZERS[optimizer]
+    rule, _ = OPTIMIZERS[optimizer]
     meet = (lambda v, g: g) if u.meet else met(u)
     back = (lambda v, p: replicas.gather(u, v, p)) if u.zero in (1, 2) else lambda v, p: p
     over = tuple(k for k, n in zip(AXES, (u.replicas, u.ep, u.cp, u.tp)) if n > 1 and (u.zero or k == "tp"))  # who has other weights than others
 
-    def step(held, state, grads, count):
+    def step(held, state, grads, count, known=None):
         wide = [meet(v, g).astype(jnp.float32) for v, g in zip(tree, grads)]
-        if clipped:
-            square = sum((g * g).sum() for g in wide)
-            norm = jnp.sqrt(jax.lax.psum(square, over) if over else square)
+        if optimizer in CLIPPED:
+            known = square(wide) if known is None else known
+            norm = jnp.sqrt(jax.lax.psum(known, over) if over else known)
             wide = [g * jnp.minimum(1.0, 1.0 / (norm + 1e-6)) for g in wide]
         new, after = [], []
         for p, g, *s in zip(held, wide, *state):
@@ -165,11 +173,17 @@ def updated(tree, u, optimizer, types, master):
     return step
 
 
-def update(kind, n, m, u, optimizer, types, master):
-    """Gradients of a piece reduced over the replicas, the optimizer, weights gathered."""
+def update(kind, n, m, u, optimizer, types, master, accumulate=False, squares=False):
+    """Gradients of a piece reduced over the replicas, the optimizer, weights gathered; accumulate: and the zeros to which the next step's are added;
+    squares: the square of their norm is known."""
     tree = [v for v in weights(kind, n, m, u, types[0]) if not v.frozen]
     _, store, sums = (TYPES[t] for t in types)
     mine, count = held(tree, u, u.zero > 0), jax.ShapeDtypeStruct((), jnp.float32)
     state = [_like(mine, jnp.float32) for _ in range(OPTIMIZERS[optimizer][1])]
-    args = (_like(mine, jnp.float32 if master else store), state, _like(held(tree, u, u.meet and u.zero > 0), sums), count)
-    return _over(u, updated(tree, u, optimizer, types, master), args, donate_argnums=(0, 1))
+    args = (_like(mine, jnp.float32 if master else store), state, _like(held(tree, u, u.meet and u.zero > 0), sums), count, count if squares else None)
+    rule = updated(tree, u, optimizer, types, master)
+
+    def step(held, state, grads, count, known):
+        return rule(held, state, grads, count, known), [jnp.zeros_like(g) for g in grads] if accumulate else []
+
+    return _over(u, step, args, donate_argnums=(0, 1, 2) if accumulate else (0, 1))

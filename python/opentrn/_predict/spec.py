@@ -3,6 +3,7 @@
 
 import dataclasses
 
+CLIPPED = ("adamw",)  # optimizers of gradients clipped by the norm of all of them
 BUCKETS = 32  # of distances between positions, as T5 has them
 
 
