@@ -198,7 +198,8 @@ static void put(Buckets *b, const Coll *c) {
     uint32_t from = to && to->from > c->from ? to->from : c->from, end = to && to->to < c->to ? to->to : c->to;
     uint64_t least = to && to->bytes < c->bytes ? to->bytes : c->bytes;
     bool large = to && to->bytes + c->bytes > limit + (least > limit / SMALL_PART ? 0 : limit / SMALL_PART);
-    if (!to || from > end || large || to->ops.n == MEMBERS_MAX || !gains(b, to, c)) {
+    OpId source = maker(b, hlo_operand(b->h, op, 0)); // which it cannot go with
+    if (!to || from > end || large || (source && b->bucket[source] == i) || to->ops.n == MEMBERS_MAX || !gains(b, to, c)) {
         VEC_PUSH(b->c->scratch, &b->all, ((Bucket){.from = c->from, .to = c->to}));
         to = &b->all.at[b->all.n - 1];
         from = c->from, end = c->to;
