@@ -253,7 +253,8 @@ HloOpcode xla_code(const char *opcode) {
     for (size_t k = 0; k < n && n < sizeof name; k++)
         name[k] = opcode[k] == '-' ? '_' : opcode[k];
     HloOpcode code = n < sizeof name ? hlo_op_find("mhlo", 4, name, n) : HLO_NONE;
-    return code && hlo_op_rows[code].cls != HC_CTRL && code != HLO_RETURN ? code : HLO_NONE;
+    bool other = code == HLO_RETURN || code == HLO_SEND || code == HLO_RECV; // those of HLO come in two halves
+    return code && hlo_op_rows[code].cls != HC_CTRL && !other ? code : HLO_NONE;
 }
 
 // Shardy's mark of a result: the root's sharding says the same.
