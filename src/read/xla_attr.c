@@ -127,7 +127,8 @@ HloAttr xla_literal(Xla *x, Pb literal, TypeId type) {
         take_varints(x, literal, kind->field, each, &out);
     else
         take_bytes(x, literal, kind->field, &out);
-    if (out.n != want)
+    bool one = out.n == each && t->elems > 1 && !pb_bytes(x, literal, 1).n; // text: one number for all
+    if (out.n != want && !one)
         xla_fail(x, OTRN_PARSE, "a constant of the HLO module has %zu bytes instead of %zu", out.n, want);
     for (size_t k = 0; t->dtype == DT_I1 && k < out.n; k++)
         out.at[k] = out.at[k] != 0;

@@ -14,7 +14,7 @@ typedef struct Inst {
     Xla *x;
     XlaComp *c;
     RegionId into;
-    Pb m;
+    Pb m, shape; // of its value
     const XlaVals *vals; // of the instructions before it
     uint32_t noperands;
     const uint32_t *operands; // instructions
@@ -60,7 +60,7 @@ static XlaVals results_of(Xla *x, OpId id) {
 
 static OpId make(const Inst *i, HloOpcode code, XlaVals operands) {
     XlaTypes types = {0};
-    xla_shape(i->x, pb_bytes(i->x, i->m, INST_SHAPE), &types);
+    xla_shape(i->x, i->shape, &types);
     if (types.n > UINT16_MAX)
         xla_fail(i->x, OTRN_CAPACITY, "an HLO instruction with more than %d results", UINT16_MAX);
     return hlo_op(i->x->h, code, i->loc, operands.n, operands.at, types.n, types.at);
@@ -109,12 +109,20 @@ static XlaVals do_parameter(const Inst *i, const XlaVals *params) {
 
 static XlaVals do_tuple(const Inst *i) { return i->flat; }
 
+static bool has_end(const char *opcode, const char *end) {
+    size_t n = strlen(opcode), k = strlen(end);
+    return n > k && !strcmp(opcode + n - k, end);
+}
+
 static XlaVals do_element(const Inst *i) {
     Xla *x = i->x;
     uint32_t members;
     XlaVals whole = operand(i, 0);
     const Pb *shapes = pb_list(x, pb_bytes(x, i->c->insts[i->operands[0]], INST_SHAPE), 4, &members);
     int64_t index = pb_int(x, i->m, INST_INDEX);
+    const char *from = pb_text(x, i->c->insts[i->operands[0]], INST_OPCODE);
+    if (has_end(from, "-start") || has_end(from, "-update")) // begin()
+        xla_fail(x, OTRN_UNSUPPORTED, "a part of the HLO instruction '%.60s' before it is done", from);
     uint32_t first = 0, n = 0;
     if (index < 0 || index >= members)
         xla_fail(x, OTRN_PARSE, "a tuple of the HLO module has no element %lld", (long long)index);
@@ -231,7 +239,7 @@ static const struct {
     {"tuple", do_tuple},       {"get-tuple-element", do_element}, {"copy", do_same},   {"domain", do_same},
     {"add-dependency", do_same}, {"constant", do_constant},       {"while", do_while}, {"conditional", do_conditional},
     {"call", do_call},         {"fusion", do_call},               {"bitcast", do_bitcast},
-    {"rng", do_rng},
+    {"rng", do_rng},           {"copy-start", do_same},           {"async", do_call},
 };
 
 static const struct {
@@ -246,12 +254,12 @@ static const struct {
 
 HloOpcode xla_code(const char *opcode) {
     char name[64];
-    size_t n = strlen(opcode);
+    size_t n = strlen(opcode) - (has_end(opcode, "-start") ? strlen("-start") : 0);
     for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++)
         if (!strcmp(renamed[k].opcode, opcode))
             return renamed[k].code;
     for (size_t k = 0; k < n && n < sizeof name; k++)
-        name[k] = opcode[k] == '-' ? '_' : opcode[k];
+        name[k] = opcode[k] == '-' ? '_' : opcode[k]; // the first half of an operation says all of it
     HloOpcode code = n < sizeof name ? hlo_op_find("mhlo", 4, name, n) : HLO_NONE;
     bool other = code == HLO_RETURN || code == HLO_SEND || code == HLO_RECV; // those of HLO come in two halves
     return code && hlo_op_rows[code].cls != HC_CTRL && !other ? code : HLO_NONE;
@@ -275,13 +283,32 @@ static void call_says(const Inst *i, OpId id) {
     }
 }
 
+// Operations in two halves, as schedules have them: all of it is done in the first, whose value has operands, results and more;
+// the second passes the results on.
+static void begin(Inst *i) {
+    uint32_t n;
+    const Pb *members = pb_list(i->x, i->shape, 4, &n);
+    size_t name = strlen(i->opcode) - strlen("-start");
+    if (strcmp(i->opcode, "all-reduce-start")) {
+        if (n < 2)
+            xla_fail(i->x, OTRN_PARSE, "the HLO instruction '%.60s' has no tuple of operands and results", i->opcode);
+        i->shape = members[1];
+    }
+    i->opcode = arena_strndup(i->x->arena, i->opcode, name);
+}
+
 XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
     Inst i = {.x = x, .c = c, .into = into, .m = m, .vals = vals, .opcode = pb_text(x, m, INST_OPCODE), .loc = xla_loc(x, m)};
+    i.shape = pb_bytes(x, m, INST_SHAPE);
     x->loc = i.loc;
     if (!strcmp(i.opcode, "parameter"))
         return do_parameter(&i, params);
     i.called = pb_ints(x, m, INST_CALLED, &i.ncalled);
     operands_read(&i);
+    if (has_end(i.opcode, "-done") || has_end(i.opcode, "-update"))
+        return do_same(&i);
+    if (has_end(i.opcode, "-start") && strcmp(i.opcode, "copy-start"))
+        begin(&i);
     for (size_t k = 0; k < sizeof special / sizeof *special; k++)
         if (!strcmp(special[k].opcode, i.opcode))
             return special[k].make(&i);

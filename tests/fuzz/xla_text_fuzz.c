@@ -3,7 +3,7 @@
 #include "read/read.h"
 #include "tests/fuzz/graph.h"
 
-const char *const fuzz_seeds[] = {"tests/read/hlo_text.hlo", "tests/read/hlo_more.hlo", "tests/spmd/gspmd.hlo", "tests/spmd/manual.hlo", "tests/spmd/manual_shardy.hlo", NULL};
+const char *const fuzz_seeds[] = {"tests/read/hlo_text.hlo", "tests/read/hlo_more.hlo", "tests/read/hlo_async.hlo", "tests/spmd/gspmd.hlo", "tests/spmd/manual.hlo", "tests/spmd/manual_shardy.hlo", NULL};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
