@@ -52,7 +52,13 @@ void rt_stablehlo(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_
         read_partitions(h, partitions);
     read_xla_calls(h);
     hlo_verify(h);
-    write_bytecode(h, out);
+    bool manual = false; // bytecode has no form for that
+    for (OpId id = 1; id < h->ops.n; id++)
+        manual |= hlo_at(h, id)->code == HLO_SDY_MANUAL_COMPUTATION;
+    if (manual)
+        hlo_print(h, out, true);
+    else
+        write_bytecode(h, out);
 }
 
 bool rt_custom(Ctx *ctx, Arena *a, const char *name, const void *bytes, size_t size, const CustomAsk *who, Buf *out) {

@@ -30,3 +30,8 @@ for tensor, part in (first, (16, 16)), (second, (8, 16)), (state[first]["exp_avg
     shapes = [tuple(shard.data.shape) for shard in XLAShardedTensor(tensor).local_shards]
     assert shapes == [part] * 4, shapes
     print("loss", np.prod(part))
+
+part = xs.enable_manual_sharding(torch.arange(64.0).reshape(8, 8).to(torch_xla.device()), ("all", None), mesh=xs.Mesh(np.arange(4), (4,), ("all",)))
+own = part.global_tensor * 2 + part.global_tensor.sum(0, keepdim=True)  # of two rows each
+whole = xs.disable_manual_sharding(own, ("all", None), (8, 8), mesh=xs.Mesh(np.arange(4), (4,), ("all",))).global_tensor
+assert own.shape == (2, 8) and whole.sum().item() == 4 * sum(range(64))
