@@ -192,7 +192,7 @@ void spmd_copy_region(Spmd *s, OpId copy, RegionId from, const Shards *const *ar
         move_set_piece(s, src.args + i, args ? args[i] : NULL, h->regions.at[dst].args + i);
     copy_ops(s, from);
     HloOp ret = *hlo_at(h, src.ops.at[src.ops.n - 1]);
-    bool carries = args && ret.noperands == src.nargs; // a loop's body, not its condition
+    bool carries = args && ret.noperands == src.nargs && hlo_at(h, copy)->nregions == 2; // a loop's body, not its condition
     ValueId *values = ARENA_NEWN(s->c->scratch, ValueId, ret.noperands + 1);
     for (uint32_t i = 0; i < ret.noperands; i++) {
         ValueId v = hlo_operand(h, &ret, i);
