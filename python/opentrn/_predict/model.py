@@ -100,6 +100,12 @@ def enter(x, u):
     return _pair(lambda x: x, lambda g: jax.lax.psum(g, "tp"))(x)
 
 
+def entered(x, u, products):
+    """Products of all positions. Where these are cut, the backward pass keeps a device's own and gathers them again, as Megatron does."""
+    run = lambda x: products(enter(x, u))
+    return jax.checkpoint(run)(x) if u.tp > 1 and u.sp and u.recompute != "full" else run(x)
+
+
 def leave(x, u):
     """Behind a product whose contracted index is shared out."""
     if u.tp == 1:
@@ -237,9 +243,8 @@ def heads_here(m, u):
 
 
 def attention(w, x, mask, m, u, source=None, at=None, bias=None):
-    x = enter(x, u)
     heads, kv = heads_here(m, u)
-    q, k, v = queries_keys_values(w, x, x if source is None else source, heads, kv, m, u)
+    q, k, v = entered(x, u, lambda x: queries_keys_values(w, x, x if source is None else source, heads, kv, m, u))
     if m.qk_norm:
         q, k = (norm(w, t, m, m.head) for t in (q, k))
     if m.places == "rotary" and source is None:
@@ -268,14 +273,15 @@ ACTS = {
 def mlp(w, x, m, u):
     if m.experts:
         return mixture(w, x, m, u)
-    x, act, hidden = enter(x, u), ACTS[m.act], m.hidden // u.tp
+    act, hidden = ACTS[m.act], m.hidden // u.tp
     if m.gated and joins(u):
-        gate, up = together(w, x, 2, hidden, m.bias, u)
+        gate, up = entered(x, u, lambda x: together(w, x, 2, hidden, m.bias, u))
         x = act(gate) * up
     elif m.gated:
-        x = act(dense(w, x, hidden, m.bias, u)) * dense(w, x, hidden, m.bias, u)
+        gate, up = entered(x, u, lambda x: [dense(w, x, hidden, m.bias, u) for _ in range(2)])
+        x = act(gate) * up
     else:
-        x = act(dense(w, x, hidden, m.bias, u))
+        x = act(entered(x, u, lambda x: dense(w, x, hidden, m.bias, u)))
     return leave(dense(w, x, m.width, m.bias, u), u)
 
 
