@@ -30,3 +30,42 @@ def test_forward_as_files(exported, tmp_path):
     assert out.returncode == 0, out.stderr
     line = next(row for row in out.stdout.splitlines() if row.startswith("result 0:"))
     assert float(line.split(":")[-1].strip(" []")) == pytest.approx(model(x).item(), rel=1e-5)
+
+
+class Step(torch.nn.Module):
+    """One token with its caches: a buffer, an argument written to and one that is returned; an input with other strides."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = torch.nn.Linear(4, 4)
+        self.register_buffer("seen", torch.randn(5, 4))
+
+    def forward(self, x, cache, at):
+        y = self.mix(x)
+        self.seen.index_copy_(0, at, y[:1])
+        cache.mul_(2)
+        grown = torch.cat([cache, y])
+        return y.t() @ y, {"grown": grown, "turned": grown.t(), "x": x, "none": None, "again": grown}
+
+
+def test_results_are_what_was_returned(tmp_path):
+    """In its order and its shapes, by name; then what was written in place."""
+    import copy
+
+    np = pytest.importorskip("numpy")
+    torch.manual_seed(0)
+    model, args = Step().eval(), (torch.randn(4, 4).t(), torch.randn(3, 4), torch.tensor([2]))
+    beside, given = copy.deepcopy((model, args))
+    manifest = export_forward(model, tmp_path, args)
+    with torch.no_grad():
+        first, named = beside(*given)
+    expected = {"[0]": first, **{f"[1]['{k}']": named[k] for k in ("grown", "turned", "x", "again")}, "seen": beside.seen, "cache": given[1]}
+    assert [r["name"] for r in manifest["results"]] == list(expected)
+    replaced = [manifest["arguments"][r["replaces"]]["name"] for r in manifest["results"] if r["kind"] != "output"]
+    assert replaced == ["seen", "cache"]
+    assert np.array_equal(np.load(tmp_path / next(a["file"] for a in manifest["arguments"] if a["name"] == "x")), args[0].numpy())
+    command = [ROOT / "build" / "otrn", "run", tmp_path / "forward.mlir", "--target=inf2", f"--output={tmp_path}"]
+    out = subprocess.run([*command, *(f"--input={f}" for f in sorted(tmp_path.glob("in_*.npy")))], capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out.stderr
+    for i, tensor in enumerate(expected.values()):
+        np.testing.assert_allclose(np.load(tmp_path / f"result_{i}.npy"), tensor.detach().numpy(), rtol=1e-6, atol=1e-6)

@@ -7,7 +7,7 @@ import pathlib
 from typing import Any
 
 import torch
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, OutputKind
 
 from opentrn.torch import decompositions, randomness
 from opentrn.torch.capture import plain_attention
@@ -20,6 +20,7 @@ _KINDS = {
     InputKind.CONSTANT_TENSOR: "constant",
     InputKind.USER_INPUT: "input",
 }
+_WRITTEN = {OutputKind.BUFFER_MUTATION: "buffer", OutputKind.PARAMETER_MUTATION: "parameter", OutputKind.USER_INPUT_MUTATION: "input"}
 
 
 def _arguments(program):
@@ -36,6 +37,42 @@ def _arguments(program):
             known = program.state_dict if spec.target in program.state_dict else program.constants
             rows.append((_KINDS[spec.kind], spec.target, known[spec.target]))
     return rows
+
+
+def _copy(node, val):
+    copy = node.graph.call_function(torch.ops.aten.clone.default, (node,))
+    copy.meta.update(node.meta | {"val": val})
+    return copy
+
+
+def _row_major(program):
+    """Files hold arguments as their shapes say, whatever strides the example's tensors had."""
+    for node in [n for n in program.graph.nodes if n.op == "placeholder"]:
+        val = node.meta["val"]
+        if isinstance(val, torch.Tensor) and not val.is_contiguous():
+            with program.graph.inserting_after(node):
+                copy = _copy(node, val)
+            node.replace_all_uses_with(copy, delete_user_cb=lambda user, copy=copy: user is not copy)
+            node.meta["val"] = val.contiguous()
+
+
+def _results(program):
+    """(kind, name) of each result the program will have: first what the module returned, then what it wrote into in place. Tensors that are
+    returned as they came, or twice, become results of their own; what is no tensor has no result."""
+    end = next(n for n in program.graph.nodes if n.op == "output")
+    specs = list(zip(program.graph_signature.output_specs, end.args[0], strict=True))
+    returned = [node for spec, node in specs if spec.kind == OutputKind.USER_OUTPUT]
+    tree = torch.utils._pytree.tree_unflatten(list(range(len(returned))), program.call_spec.out_spec)
+    paths, _ = torch.utils._pytree.tree_flatten_with_path(tree)
+    rows = [("output", torch.utils._pytree.keystr(path), node) for (path, _), node in zip(paths, returned, strict=True)]
+    rows += [(_WRITTEN[spec.kind], spec.target, node) for spec, node in specs if spec.kind != OutputKind.USER_OUTPUT]
+    rows, nodes = [row for row in rows if isinstance(row[2], torch.fx.Node)], []
+    for *_, node in rows:
+        val = node.meta["val"]
+        with program.graph.inserting_before(end):
+            nodes.append(_copy(node, val.contiguous()) if node.op == "placeholder" or node in nodes or not val.is_contiguous() else node)
+    end.args = (tuple(nodes),)
+    return [row[:2] for row in rows]
 
 
 def _captured(program, example):
@@ -56,11 +93,13 @@ def export_forward(
     """Writes forward.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder `path`.
 
     program: what torch.export.export gave, or a module with an example of its arguments, a tuple or a dict. The manifest
-    lists arguments (kind parameter, buffer, constant or input; name, shape, type) and results in order, and is returned.
+    lists arguments (kind parameter, buffer, constant or input; name, shape, type) and results in order, and is returned. Results
+    are what the module returned (kind output; the name tells its place), then buffers and arguments it wrote to, with the argument each replaces.
     strict=False writes an operator the device lacks as a custom call under its own name.
     """
     program = _captured(program, example)
-    given = _arguments(program)
+    _row_major(program)
+    given, made = _arguments(program), _results(program)
     randomness.replace_random(program.graph_module)
     plan = Plan(program.graph_module, "torch.forward", strict=strict, only_text=True)
     written, values = plan.single_program([tensor for *_, tensor in given])
@@ -70,7 +109,10 @@ def export_forward(
         kind, name = known.get(id(tensor), ("seed", port.node.name))
         row = {"kind": kind, "name": name, "shape": list(port.shape), "type": str(port.dtype)[6:]}
         rows.append(row | ({"file": f"in_{i:03}.npy"} if inputs else {}))
-    results = [{"shape": list(p.shape), "type": str(p.dtype)[6:]} for p in written.outputs]
+    results = []
+    for (kind, name), port in zip(made, written.outputs, strict=True):
+        replaced = {"replaces": i for i, row in enumerate(rows) if kind != "output" and (row["kind"], row["name"]) == (kind, name)}
+        results.append({"kind": kind, "name": name, "shape": list(port.shape), "type": str(port.dtype)[6:]} | replaced)
     outside = [{"operator": f.operator, "reason": f.reason, "place": f.place} for f in plan.fallbacks]
     manifest = {"program": "forward.mlir", "arguments": rows, "results": results, "on_the_cpu": outside}
     folder = pathlib.Path(path)

@@ -356,7 +356,7 @@ class Plan:
                 self.outputs.append(("is", node))
             elif node.op == "placeholder":
                 self.outputs.append(("input", number[node]))
-            elif (base := _view_base(node, cut.mutations)) is not None:
+            elif not self.only_text and (base := _view_base(node, cut.mutations)) is not None:
                 fake, old = node.meta["val"], base.meta["val"]
                 offset = fake.storage_offset() - old.storage_offset()
                 self.outputs.append(
@@ -414,6 +414,8 @@ class Plan:
             if self.in_place:
                 wanted += [n for n in self.from_device if n not in wanted and n.op == "get_attr"]
                 constants += [n for n in wanted if n.op == "get_attr" and n not in constants]
+            if self.only_text:  # read by people: results in the order of what was returned
+                wanted.sort(key=self.from_device.index)
             outputs = _device_outputs(cut, wanted, self.in_place, inputs)
             if not outputs:
                 continue
