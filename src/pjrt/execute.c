@@ -297,6 +297,10 @@ static PJRT_Error *launch_inline(Launch *l) {
 
 // ---- the call
 
+// TensorFlow hands each replica's part of a collective to a device on its own.
+static const char replicas[] = ": TensorFlow's strategies (MirroredStrategy) do not work over devices here; for data parallelism "
+                               "the Keras model runs on JAX (keras.distribution.DataParallel, docs/from-tf-keras.md)";
+
 static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args) {
     const PJRT_LoadedExecutable *x = args->executable;
     const PJRT_ExecuteOptions *o = args->options;
@@ -305,8 +309,8 @@ static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args)
         return pj_error(PJRT_Error_Code_FAILED_PRECONDITION, "opentrn: %s was deleted", name);
     if (args->num_devices != x->num_here)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                        "opentrn: %s runs on %zu devices, arguments are given for %zu", name,
-                        x->num_here, args->num_devices);
+                        "opentrn: %s runs on %zu devices, arguments are given for %zu%s", name,
+                        x->num_here, args->num_devices, strstr(name, "CollectiveReduce") ? replicas : "");
     if (args->num_devices && args->num_args != x->exe->num_args)
         return pj_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "opentrn: %s takes %zu arguments, %zu were given", name, x->exe->num_args,

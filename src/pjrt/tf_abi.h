@@ -149,16 +149,28 @@ typedef struct JitDevice { // XlaOpRegistry::DeviceRegistration
     F(void, get_input, (void *, int, TfTensor **, TfStatus *), "TF_GetInput")                                                     \
     F(void, set_output, (void *, int, const TfTensor *, TfStatus *), "TF_SetOutput")                                              \
     F(void, delete_tensor, (TfTensor *), "TF_DeleteTensor")                                                                       \
-    F(int, tensor_type, (const TfTensor *), "TF_TensorType")                                                                      \
-    F(int, tensor_rank, (const TfTensor *), "TF_NumDims")                                                                         \
-    F(int64_t, tensor_dim, (const TfTensor *, int), "TF_Dim")                                                                     \
-    F(int64_t, tensor_elems, (const TfTensor *), "TF_TensorElementCount")                                                         \
-    F(size_t, tensor_bytes, (const TfTensor *), "TF_TensorByteSize")                                                              \
-    F(void *, tensor_data, (const TfTensor *), "TF_TensorData")                                                                   \
     F(int, num_outputs, (void *), "TF_NumOutputs")                                                                                \
-    F(int, output_type, (void *, int), "TF_ExpectedOutputDataType")                                                               \
-    F(TfTensor *, new_output, (void *, int, int type, const int64_t *dims, int rank, size_t bytes, TfStatus *), "TF_AllocateOutput") \
     F(void, kernel_fail, (void *, TfStatus *), "TF_OpKernelContext_Failure")                                                      \
+    F(int, status_code, (const TfStatus *), "TF_GetCode")                                                                         \
+    F(int, num_inputs, (void *), "TF_NumInputs")                                                                                  \
+    F(void, flag_of, (void *construction, const char *attr, uint8_t *, TfStatus *), "TF_OpKernelConstruction_GetAttrBool")        \
+    F(void, count_of, (void *construction, const char *attr, int32_t *, TfStatus *), "TF_OpKernelConstruction_GetAttrInt32")      \
+    F(void, type_of, (void *construction, const char *attr, int32_t *, TfStatus *), "TF_OpKernelConstruction_GetAttrType")        \
+    F(void *, eager_options, (void), "TFE_NewContextOptions")                                                                     \
+    F(void, eager_delete_options, (void *), "TFE_DeleteContextOptions")                                                           \
+    F(void, eager_config, (void *options, const void *config, size_t bytes, TfStatus *), "TFE_ContextOptionsSetConfig")           \
+    F(void *, eager_new, (void *options, TfStatus *), "TFE_NewContext")                                                           \
+    F(void *, eager_op, (void *eager, const char *op, TfStatus *), "TFE_NewOp")                                                   \
+    F(void, eager_delete_op, (void *), "TFE_DeleteOp")                                                                            \
+    F(void, eager_place, (void *op, const char *device, TfStatus *), "TFE_OpSetDevice")                                           \
+    F(void, eager_flag, (void *op, const char *attr, uint8_t), "TFE_OpSetAttrBool")                                               \
+    F(void, eager_count, (void *op, const char *attr, int64_t), "TFE_OpSetAttrInt")                                               \
+    F(void, eager_type, (void *op, const char *attr, int), "TFE_OpSetAttrType")                                                   \
+    F(void *, eager_handle, (TfTensor *, TfStatus *), "TFE_NewTensorHandle")                                                      \
+    F(void, eager_delete_handle, (void *), "TFE_DeleteTensorHandle")                                                              \
+    F(void, eager_input, (void *op, void *handle, TfStatus *), "TFE_OpAddInput")                                                  \
+    F(void, eager_run, (void *op, void **results, int *count, TfStatus *), "TFE_Execute")                                         \
+    F(TfTensor *, eager_tensor, (void *handle, TfStatus *), "TFE_TensorHandleResolve")                                            \
     F(CxxResult, make_client, (size_t name_size, const char *name, const void *options, void *key_values),                        \
       "_ZN3xla13GetCApiClientESt17basic_string_viewIcSt11char_traitsIcEERKN4absl12lts_2025081413flat_hash_mapINSt7__cxx1112"      \
       "basic_stringIcS2_SaIcEEESt7variantIJSA_blSt6vectorIlSaIlEEfEENS5_18container_internal10StringHashENSG_8StringEqE"          \

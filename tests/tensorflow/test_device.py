@@ -164,6 +164,8 @@ SIZED_BY_VALUES = {
     "gather": lambda a: tf.reduce_sum(tf.gather(a, tf.where(a[0] > 0)[:, 0]) ** 2),
     "dynamic_partition": lambda a: tf.dynamic_partition(a, B, 4),
     "repeat": lambda a: tf.repeat(a, B, axis=0),
+    "non_max_suppression": lambda a: tf.image.non_max_suppression(tf.abs(a[:, :4]), a[:, 4], 4, 0.3),
+    "tridiagonal_solve": lambda a: tf.linalg.tridiagonal_solve(a[:3] * [[1.0], [0.0], [1.0]], tf.transpose(a[3:])),
     "nothing": lambda a: (tf.where(a > 1e9), tf.unique(tf.zeros((0,)))),
 }
 
@@ -187,6 +189,19 @@ def test_sizes_that_follow_from_values_are_told():
             tf.reduce_sum(tf.boolean_mask(x, x > 0))
     assert [(o.operator, o.runs, o.why) for o in p.outside] == [("Where", 2, "the size of its result follows from values")]
     assert "test_device.py" in p.outside[0].place
+
+
+def test_pivoting_is_told():
+    with opentrn.profile("trn2") as p, tf.device(NEURON):
+        tf.linalg.tridiagonal_solve(tf.constant(A[:3]), tf.constant(A[3]))
+    assert [(o.operator, o.runs, o.why) for o in p.outside] == [("TridiagonalSolve", 1, "XLA's kernel has no pivoting")]
+
+
+def test_strategies_are_refused_with_a_way_out():
+    strategy = tf.distribute.MirroredStrategy(["/device:NEURON:0", "/device:NEURON:1"])
+    sums = tf.function(lambda: strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.ones(4))))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"MirroredStrategy.*keras\.distribution\.DataParallel.*from-tf-keras"):
+        sums()
 
 
 @pytest.mark.parametrize("f", [lambda a: tf.unique(a[0])[0], lambda a: tf.boolean_mask(a, a > 0)], ids=["unique", "boolean_mask"])

@@ -21,22 +21,21 @@ from opentrn.tensorflow.places import is_library
 
 _PIPELINE = ("Iterator", "Dataset", "Optional")  # batches come from the host everywhere
 _NO_KERNEL = "TensorFlow has no kernel for the device"
-_SIZED_BY_VALUES = "the size of its result follows from values"
+_ON_HOST = {2: "the size of its result follows from values", 3: "XLA's kernel has no pivoting"}  # by priority (src/pjrt/tf_host.c)
 _LIST = "a list of tensors is no array of a program"
 _WHOLE = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "For")  # with their functions (src/pjrt/tf_graph.c)
 _ASKED = "it was placed there"
-_ON_HOST = 2  # priority of such kernels
 _counts: collections.Counter[tuple[str, str]] = collections.Counter()  # (operator, place) -> runs
 
 
 @functools.cache
 def _why(operator: str) -> str:
-    """Why the device does not run it; empty where it does. Of operators whose sizes follow from values the plugin has kernels for the host,
+    """Why the device does not run it; empty where it does. Of operators that XLA does not have whole the plugin has kernels for the host,
     which go before those for the device (src/pjrt/tf_host.c); lists it puts on the CPU (src/pjrt/tf_graph.c)."""
     if "TensorList" in operator:
         return _LIST
     found = [k for k in kernels.get_registered_kernels_for_op(operator).kernel if k.device_type in (NAME, "DEFAULT")]
-    return _NO_KERNEL if not found else _SIZED_BY_VALUES if any(k.priority == _ON_HOST for k in found) else ""
+    return _NO_KERNEL if not found else next((_ON_HOST[k.priority] for k in found if k.priority in _ON_HOST), "")
 
 
 def _is_outside(operator: str) -> bool:
