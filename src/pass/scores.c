@@ -9,9 +9,8 @@
 //   backward  S' = q k, dP = dy v ──► R2: weights again, dS ──► weights dy, dS k, dS q
 //
 // The same goes for rows that cost little: what a few instructions make of operands no wider than the result, such as
-// the centred and the normal values of a layer norm, is not stored for its gradient. And where R2 reads several rows that follow from
-// fewer, R1 stores those (a gelu's argument instead of its factors): what storing and loading take against what instructions
-// take, by a minimum cut over R1's body.
+// the centred and the normal values of a layer norm, is not stored for its gradient. And where R2 reads several rows that
+// follow from fewer, R1 stores those (scores_cut.c).
 //
 // R1's rows that R2 reads become part of R2; a product that reads them and needs something made after R1 reads R2's copy,
 // and moves behind it. tile/block.c then finds both programs with all their products around them.
@@ -19,70 +18,10 @@
 
 #include "hlo/dot.h"
 #include "hlo/query.h"
-#include "pass/cut.h"
 #include "pass/epilogue.h"
 #include "pass/rows.h"
 #include "pass/rows_make.h"
-
-#define LATE_MAX 16
-#define FOLLOW_MAX 32
-#define ROUNDS 4
-
-typedef struct Late { // a product that reads R1's result `result` as operand `operand`
-    OpId op;
-    uint32_t operand, result;
-} Late;
-
-typedef struct Pair {
-    OpId first, second; // R1, R2
-    Late late[LATE_MAX];
-    uint32_t nlate;
-    OpId follow[FOLLOW_MAX]; // movement of late products' results, which goes with them
-    uint32_t nfollow;
-    bool again[64]; // results of R1 that R2 computes again
-    Values numbers; // … numbers per row of which R2 makes those it needs, which R1 then stores
-    bool fewer;     // … from these rows, which R1 stores in their place
-    Values stores;
-    bool whole;     // … all of them, for all readers: nothing stays of R1
-} Pair;
-
-typedef struct Scores {
-    Compile *c;
-    Hlo *h;
-    Walk w;
-    Users u;
-    uint32_t nops; // of the picture
-    bool again;    // programs have been through this once
-    uint32_t *node, *live; // per value: its place in a list, from 1; 0 between uses
-    bool *taken;   // per op: part of a pair already, or replaced
-    OpId *instead; // per op: what stands in its place
-    OpList *before, *after; // per op: what goes in with it
-    bool *dropped;
-} Scores;
-
-static HloOp op_of(const Scores *s, OpId id) { return *hlo_at(s->h, id); }
-
-static const HloRegion *body_of(const Scores *s, OpId rows) { return hlo_op_region(s->h, hlo_at(s->h, rows), 0); }
-
-static bool is_full(const Scores *s, ValueId inner) { return hlo_value_type(s->h, inner)->rank == 1; }
-
-static bool h_is_op(const Scores *s, ValueId inner) { return s->h->values.at[inner].def != 0; }
-
-// A row of R1 that is stored: a result that is not computed again.
-static bool is_kept_result(const Scores *s, const Pair *p, ValueId inner) {
-    const HloOp *op = hlo_at(s->h, p->first);
-    for (uint32_t k = 0; k < op->nresults; k++)
-        if (rows_returned(s->h, p->first, k) == inner && !p->again[k])
-            return true;
-    return false;
-}
-
-static uint32_t result_of(const Scores *s, OpId first, ValueId inner) {
-    uint32_t k = 0;
-    while (rows_returned(s->h, first, k) != inner)
-        k++;
-    return k;
-}
+#include "pass/scores.h"
 
 // --- the pattern -------------------------------------------------------------------------------------
 
@@ -208,14 +147,14 @@ static bool is_number_known(const Scores *s, const Pair *p, ValueId v, bool top,
 #define ALIKE_DEPTH 12
 #define LARGE_MIN (1 << 19) // elements: of fewer, HBM's time is short beside what instructions wait for each other
 
-static bool is_large(const Scores *s, OpId rows) {
+bool scores_is_large(const Scores *s, OpId rows) {
     int64_t r, c;
     char why[128];
     return hlo_rows_fit(s->h, hlo_at(s->h, rows), &r, &c, why) && r * c >= LARGE_MIN;
 }
 
 // The argument of R2's region that is this value, 0: none.
-static ValueId argument_of(const Scores *s, OpId second, ValueId v, int64_t kind) {
+ValueId scores_argument(const Scores *s, OpId second, ValueId v, int64_t kind) {
     HloOp r2 = op_of(s, second);
     uint32_t n;
     const int64_t *kinds = hlo_ints(&r2, AK_BROADCAST_DIMENSIONS, &n);
@@ -233,11 +172,11 @@ static ValueId there_already(const Scores *s, const Pair *p, ValueId v, bool top
     uint32_t n;
     if (!def) {
         uint32_t i = v - body_of(s, p->first)->args;
-        return argument_of(s, p->second, hlo_operand(h, &r1, i), hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n)[i]);
+        return scores_argument(s, p->second, hlo_operand(h, &r1, i), hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n)[i]);
     }
     for (uint32_t k = 0; k < r1.nresults && !top; k++) {
         bool stored = rows_returned(h, p->first, k) == v && !p->again[k];
-        ValueId arg = stored ? argument_of(s, p->second, r1.results + k, is_full(s, v) ? FUSED_SAME : FUSED_ROWS) : 0;
+        ValueId arg = stored ? scores_argument(s, p->second, r1.results + k, is_full(s, v) ? FUSED_SAME : FUSED_ROWS) : 0;
         if (arg)
             return arg;
     }
@@ -265,7 +204,7 @@ static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint
     HloOp r1 = op_of(s, p->first);
     if (!is_full(s, v))
         return dtype_is_float(hlo_value_type(h, v)->dtype);
-    if (is_large(s, p->first) && there_already(s, p, v, top, ALIKE_DEPTH))
+    if (scores_is_large(s, p->first) && there_already(s, p, v, top, ALIKE_DEPTH))
         return true;
     if (!def || (!top && is_kept_result(s, p, v))) {
         uint32_t n, i = def ? 0 : v - body_of(s, p->first)->args;
@@ -289,7 +228,7 @@ static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint
 }
 
 // The one row program that reads a result, through reshapes, and nobody else; 0: not so.
-static OpId only_reader(const Scores *s, OpId first, ValueId v, OpId so_far) {
+OpId scores_reader(const Scores *s, OpId first, ValueId v, OpId so_far) {
     uint32_t n;
     const OpId *users = users_of(&s->u, v, &n);
     for (uint32_t i = 0; i < n; i++) {
@@ -297,7 +236,7 @@ static OpId only_reader(const Scores *s, OpId first, ValueId v, OpId so_far) {
         if (s->u.region[users[i]] != s->u.region[first] || users[i] >= s->nops || s->taken[users[i]])
             return 0;
         if (op.code == HLO_RESHAPE)
-            so_far = only_reader(s, first, op.results, so_far);
+            so_far = scores_reader(s, first, op.results, so_far);
         else if (op.code == HLO_ROWS && (!so_far || so_far == users[i]) && same_rows(s, first, users[i]))
             so_far = users[i];
         else
@@ -331,7 +270,7 @@ static void roots_of(const Scores *s, ValueId v, uint32_t *ops, Values *roots) {
 static OpId number_reader(const Scores *s, const Pair *p, uint32_t k) {
     const HloOp *op = hlo_at(s->h, p->first);
     ValueId inner = rows_returned(s->h, p->first, k);
-    OpId reader = is_full(s, inner) || !h_is_op(s, inner) ? 0 : only_reader(s, p->first, op->results + k, p->second);
+    OpId reader = is_full(s, inner) || !h_is_op(s, inner) ? 0 : scores_reader(s, p->first, op->results + k, p->second);
     return reader && s->u.position[reader] > s->u.position[p->first] ? reader : 0;
 }
 
@@ -379,7 +318,7 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
         uint32_t ops = 0, bytes = 0;
         if (!is_full(s, inner) || !h_is_op(s, inner))
             continue;
-        OpId reader = only_reader(s, first, op.results + k, 0), before = p->second;
+        OpId reader = scores_reader(s, first, op.results + k, 0), before = p->second;
         if (!reader || (before && reader != before) || s->u.position[reader] <= s->u.position[first])
             continue;
         p->second = reader;
@@ -389,143 +328,7 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
     return p->second != 0;
 }
 
-// --- rows kept in place of others ---------------------------------------------------------------------
-
-// Of the time that stores and loads take, at most: these mostly go on beside other work, instructions wait for each other. Fitted to the zoo's
-// steps together with the price of a byte, which is HBM's alone: with that of the slower of HBM and DMA, Llama on trn1 is 3.4 % slower.
-#define KEEP_GAIN 0.78
-#define PS 64.0        // of a ps: what an element takes is told in whole numbers
-
-static int64_t bytes_ps(const Scores *s, ValueId v, int times) {
-    return (int64_t)(PS * 1000 / s->c->chip->hbm_bw_core * (double)dtype_bytes(hlo_value_type(s->h, v)->dtype) * times);
-}
-
-// The operand is a product whose tiles go through R1 in PSUM (tile/block.c).
-static bool in_block(const Scores *s, OpId rows, uint32_t i) {
-    OpId dot = rows_score(s->h, &s->u, rows, i, 2 * SCORE_NARROW);
-    const HloType *t = dot ? hlo_value_type(s->h, hlo_at(s->h, dot)->results) : NULL;
-    return t && t->rank >= 2 && !rows_one_tile(t->dims[t->rank - 2], t->dims[t->rank - 1]);
-}
-
-// Storing an inner value in R1 and loading it in R2, for an element.
-static int64_t keep_ps(const Scores *s, const Pair *p, ValueId v) {
-    HloOp r1 = op_of(s, p->first);
-    uint32_t n, i = v - body_of(s, p->first)->args;
-    Epilogue e;
-    if (!h_is_op(s, v)) {
-        int64_t kind = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n)[i];
-        bool there = kind != FUSED_SAME || argument_of(s, p->second, hlo_operand(s->h, &r1, i), kind);
-        bool hidden = (epilogue_suits(&s->u, p->first, i, &e) && !e.keeps) || in_block(s, p->first, i);
-        return there ? 0 : hidden ? CUT_NEVER : bytes_ps(s, v, 1);
-    }
-    if (is_kept_result(s, p, v)) // somebody else reads it too
-        return argument_of(s, p->second, r1.results + result_of(s, p->first, v), FUSED_SAME) ? 0 : bytes_ps(s, v, 1);
-    return dtype_is_float(hlo_value_type(s->h, v)->dtype) ? bytes_ps(s, v, 2) : CUT_NEVER;
-}
-
-// Making it of its operands.
-static int64_t make_ps(const Scores *s, ValueId v) {
-    OpId def = s->h->values.at[v].def;
-    const HloOp *op = def ? hlo_at(s->h, def) : NULL;
-    if (op && (op->code == HLO_CONSTANT || op->code == HLO_BROADCAST_IN_DIM))
-        return 0;
-    if (!op || op->nregions || !hlo_is_elementwise(op))
-        return CUT_NEVER;
-    double instructions = hlo_instructions(s->h, op);
-    bool both = instructions >= 1 && op->noperands > 1 && dtype_bytes(hlo_value_type(s->h, v)->dtype) > 2; // the vector engine's alone
-    return (int64_t)(PS * 1000 / (PARTITIONS * s->c->chip->vector_ghz) / (both ? 1 : 2) * instructions);
-}
-
-static void need_rows(const Scores *s, uint32_t *place, Values *list, ValueId v) {
-    if (!is_full(s, v) || place[v])
-        return;
-    VEC_PUSH(s->c->scratch, list, v);
-    place[v] = list->n;
-}
-
-// What R1's instructions take for the results that stay, and for these values.
-static int64_t live_ps(const Scores *s, const Pair *p, const ValueId *more, uint32_t n) {
-    const HloRegion *body = body_of(s, p->first);
-    Values live = {0};
-    int64_t sum = 0;
-    for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
-        if (!p->again[k])
-            need_rows(s, s->live, &live, rows_returned(s->h, p->first, k));
-    for (uint32_t i = 0; i < n; i++)
-        need_rows(s, s->live, &live, more[i]);
-    for (uint32_t i = body->ops.n - 1; i-- > 0;) {
-        const HloOp *op = hlo_at(s->h, body->ops.at[i]);
-        if (op->nresults != 1 || (is_full(s, op->results) && !s->live[op->results]))
-            continue;
-        int64_t ps = is_full(s, op->results) ? make_ps(s, op->results) : 0;
-        sum += ps == CUT_NEVER ? 0 : ps;
-        for (uint32_t k = 0; k < op->noperands; k++)
-            need_rows(s, s->live, &live, hlo_operand(s->h, op, k));
-    }
-    for (uint32_t i = 0; i < live.n; i++)
-        s->live[live.at[i]] = 0;
-    return sum;
-}
-
-// Which of R1's rows are stored for R2, and which it makes again of those: the least of both times together.
-static int64_t cut_rows(Scores *s, Pair *p, const Values *list) {
-    Cut g;
-    bool *side = ARENA_NEWN(s->c->scratch, bool, 2 * list->n + 2);
-    int64_t alone = live_ps(s, p, NULL, 0);
-    cut_init(&g, s->c->scratch, 2 * list->n + 2); // of value i: 2 i is what makes it, 2 i + 1 what stores it
-    for (uint32_t i = 1; i <= list->n; i++) {
-        ValueId v = list->at[i - 1];
-        int64_t make = make_ps(s, v), keep = keep_ps(s, p, v);
-        cut_edge(&g, 0, 2 * i, make);
-        cut_edge(&g, 2 * i, 2 * i + 1, keep == CUT_NEVER ? keep : keep + live_ps(s, p, &v, 1) - alone);
-        const HloOp *op = h_is_op(s, v) ? hlo_at(s->h, s->h->values.at[v].def) : NULL;
-        for (uint32_t k = 0; make < CUT_NEVER && k < op->noperands; k++)
-            if (s->node[hlo_operand(s->h, op, k)])
-                cut_edge(&g, 2 * s->node[hlo_operand(s->h, op, k)] + 1, 2 * i, CUT_NEVER);
-    }
-    for (uint32_t k = 0; k < hlo_at(s->h, p->first)->nresults; k++)
-        if (p->again[k])
-            cut_edge(&g, 2 * s->node[rows_returned(s->h, p->first, k)] + 1, 1, CUT_NEVER);
-    int64_t least = cut_make(&g, 0, 1, side);
-    for (uint32_t i = 1; i <= list->n; i++)
-        if (side[2 * i] && !side[2 * i + 1] && h_is_op(s, list->at[i - 1]))
-            VEC_PUSH(s->c->scratch, &p->stores, list->at[i - 1]);
-    return least;
-}
-
-// Rows that one later program reads and that follow from fewer.
-static bool match_fewer(Scores *s, OpId first, Pair *p) {
-    *p = (Pair){.first = first, .fewer = true};
-    HloOp op = op_of(s, first);
-    Values list = {0};
-    int64_t now = 0;
-    if (!s->c->chip || op.nresults > 64 || !is_large(s, first))
-        return false;
-    for (uint32_t k = 0; k < op.nresults; k++) {
-        ValueId inner = rows_returned(s->h, first, k);
-        OpId reader = is_full(s, inner) && h_is_op(s, inner) ? only_reader(s, first, op.results + k, p->second) : 0;
-        if (!reader || s->u.position[reader] <= s->u.position[first])
-            continue;
-        p->second = reader;
-        p->again[k] = true;
-        now += bytes_ps(s, inner, 2);
-        need_rows(s, s->node, &list, inner);
-    }
-    if (!p->second)
-        return false;
-    now += live_ps(s, p, list.at, list.n) - live_ps(s, p, NULL, 0);
-    for (uint32_t i = 0; i < list.n; i++) {
-        OpId def = s->h->values.at[list.at[i]].def;
-        for (uint32_t k = 0; make_ps(s, list.at[i]) < CUT_NEVER && k < hlo_at(s->h, def)->noperands; k++)
-            need_rows(s, s->node, &list, hlo_operand(s->h, hlo_at(s->h, def), k));
-    }
-    int64_t least = cut_rows(s, p, &list);
-    for (uint32_t i = 0; i < list.n; i++)
-        s->node[list.at[i]] = 0;
-    for (uint32_t k = 0; k < op.nresults; k++)
-        p->again[k] = p->again[k] && !values_have(&p->stores, rows_returned(s->h, first, k));
-    return (double)least <= (double)now * KEEP_GAIN;
-}
+// --- pairs -------------------------------------------------------------------------------------------
 
 // A number per row that follows from those R1 is given.
 static bool is_number_given(const Scores *s, ValueId v, uint32_t *ops) {
@@ -567,7 +370,7 @@ static bool match_pair(Scores *s, OpId first, Pair *p, bool whole) {
     if (!p->second || s->u.position[p->second] <= s->u.position[first] || !may_move(s, p))
         return false;
     for (uint32_t k = 0; k < op.nresults && whole; k++) {
-        if (only_reader(s, first, op.results + k, p->second) != p->second && !is_full(s, rows_returned(s->h, first, k)))
+        if (scores_reader(s, first, op.results + k, p->second) != p->second && !is_full(s, rows_returned(s->h, first, k)))
             return false;
         p->again[k] |= !is_full(s, rows_returned(s->h, first, k));
     }
@@ -788,7 +591,7 @@ static void scores_region(Scores *s, RegionId r) {
         if (op.code == HLO_ROWS && !s->taken[ops.at[i]]) {
             if (match(s, ops.at[i], &p))
                 rewrite(s, &p, false);
-            else if ((!s->again || is_large(s, ops.at[i])) && (match_cheap(s, ops.at[i], &p) || match_fewer(s, ops.at[i], &p)))
+            else if ((!s->again || scores_is_large(s, ops.at[i])) && (match_cheap(s, ops.at[i], &p) || scores_fewer(s, ops.at[i], &p)))
                 rewrite(s, &p, true);
         }
         for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
