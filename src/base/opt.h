@@ -100,7 +100,7 @@
     X(TOP, "top", "", "0", 'N', "rows", "p", "rows of each table; 0 = as many as fit well")        \
     X(HINTS, "hints", "", "off", 'B', "", "p",                                                     \
       "compile the program in other ways (bf16, two cores, donated arguments) and tell what each gave") \
-    X(REPORT, "report", "", "", 'S', "FILE.html", "pt", "write a page with all of it, plots and tables, for a browser") \
+    X(REPORT, "report", "", "", 'S', "FILE.html", "pPt", "write a page with all of it, plots and tables, for a browser") \
     X(TEST, "test", "", "", 'S', "COMMAND", "R",                                                   \
       "sh command that succeeds while the failure shows; %s stands for the program's file")        \
     X(LIMIT, "limit", "", "20", 'N', "seconds", "R",                                               \

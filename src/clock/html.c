@@ -312,10 +312,12 @@ static void traffic_put(Arena *a, const HtmlReport *r, Buf *out) {
     buf_puts(out, "</table></div>\n");
 }
 
-static void rows_put(const char *title, const char *note, const HtmlRow *rows, uint32_t n, Buf *out) {
+void html_rows(const char *title, const char *note, const HtmlRow *rows, uint32_t n, Buf *out) {
     if (!n)
         return;
-    buf_printf(out, "<h2>%s</h2><p class=soft>%s</p><div class=wide><table>\n", title, note);
+    buf_printf(out, "<h2>%s</h2><p class=soft>", title);
+    html_text(out, note);
+    buf_puts(out, "</p><div class=wide><table>\n");
     for (uint32_t i = 0; i < n; i++) {
         buf_puts(out, "<tr><td>");
         html_text(out, rows[i].label);
@@ -328,6 +330,26 @@ static void rows_put(const char *title, const char *note, const HtmlRow *rows, u
     buf_puts(out, "</table></div>\n");
 }
 
+void html_table(const HtmlTable *t, Buf *out) {
+    buf_puts(out, "<div class=wide><table><tr>");
+    for (uint32_t i = 0; i < t->cols; i++)
+        buf_puts(out, i ? "<th class=n>" : "<th>"), html_text(out, t->head[i]);
+    buf_puts(out, "</tr>\n");
+    for (uint32_t i = 0; i < t->rows; i++) {
+        const char *const *row = t->cells + (size_t)i * t->cols;
+        buf_puts(out, "<tr>");
+        for (uint32_t k = 0; k < t->cols && row[k]; k++) {
+            if (k + 1 < t->cols && !row[k + 1])
+                buf_printf(out, "<td colspan=%u>", t->cols - k);
+            else
+                buf_puts(out, k ? "<td class=n>" : "<td>");
+            html_text(out, row[k]);
+        }
+        buf_puts(out, "</tr>\n");
+    }
+    buf_puts(out, "</table></div>\n");
+}
+
 HtmlRow html_cost(Arena *a, const Cost *c, double ns) {
     const char *usd = c->usd_per_hour > 0 ? arena_printf(a, "%.4g USD", c->usd_per_hour / 3600 * ns * 1e-9 * 1e6) : "not known";
     return (HtmlRow){"a million runs", usd, cost_text(a, c)};
@@ -335,22 +357,32 @@ HtmlRow html_cost(Arena *a, const Cost *c, double ns) {
 
 // --- the page --------------------------------------------------------------------------------------
 
-void html_report(Arena *a, const HtmlReport *r, Buf *out) {
+void html_begin(Buf *out, const char *title, const char *heading, const char *under) {
+    buf_puts(out, "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>");
+    html_text(out, title);
+    buf_printf(out, "</title><style>%s</style>\n<main><h1>", style);
+    html_text(out, heading);
+    buf_puts(out, "</h1><p class=soft>");
+    html_text(out, under);
+    buf_puts(out, "</p>\n");
+}
+
+void html_end(Buf *out) { buf_printf(out, "</main><script>%s</script></html>\n", script); }
+
+static void loops_put(const HtmlReport *r, Buf *out) {
+    unsigned long long n = r->clock->unknown_loops;
+    if (n && r->assumed_trips)
+        buf_printf(out, "<p>%llu loop%s of unknown length taken for %llu iterations.</p>", n, n == 1 ? "" : "s", (unsigned long long)r->assumed_trips);
+    else if (n)
+        buf_printf(out, "<p>%llu loop%s of unknown length counted once.</p>", n, n == 1 ? "" : "s");
+}
+
+void html_step(Arena *a, const HtmlReport *r, Buf *out) {
     const Clock *c = r->clock;
     GroupTable layers;
     group_make(a, r->art, c, r->view, r->stalls, GROUP_LAYER, &layers);
     if (!layers.named)
         group_make(a, r->art, c, r->view, r->stalls, GROUP_LINE, &layers);
-    buf_puts(out, "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>");
-    html_text(out, r->name);
-    buf_printf(out, " on ");
-    html_text(out, r->chip->name);
-    buf_printf(out, "</title><style>%s</style>\n<main><h1>", style);
-    html_text(out, r->name);
-    buf_puts(out, "</h1><p class=soft>modelled on ");
-    html_text(out, r->chip->name);
-    buf_printf(out, "%s%s, opentrn</p>\n", r->art->peer ? ", two cores as one" : "",
-               r->art->partitions > 1 ? arena_printf(a, ", one of %u devices", r->art->partitions) : "");
     tiles_put(a, r, out);
     buf_puts(out, "<p class=say>");
     html_text(out, group_verdict(a, c, r->stalls, &layers));
@@ -371,11 +403,17 @@ void html_report(Arena *a, const HtmlReport *r, Buf *out) {
     if (r->stalls->known)
         waits_put(a, r, out);
     spills_put(a, r, out);
-    rows_put("Hints", "Each was tried: the program compiled so, and priced.", r->hints, r->nhints, out);
-    rows_put("Costs", "From the modelled time and the price that stands beside each.", r->costs, r->ncosts, out);
-    if (c->unknown_loops)
-        buf_printf(out, "<p>%llu loop%s of unknown length counted once.</p>", (unsigned long long)c->unknown_loops, c->unknown_loops == 1 ? "" : "s");
+    html_rows("Hints", "Each was tried: the program compiled so, and priced.", r->hints, r->nhints, out);
+    html_rows("Costs", "From the modelled time and the price that stands beside each.", r->costs, r->ncosts, out);
+    loops_put(r, out);
     if (c->approximate)
         buf_puts(out, "<p>A very long loop without a steady state was cut short; its last iteration was multiplied.</p>");
-    buf_printf(out, "</main><script>%s</script></html>\n", script);
+}
+
+void html_report(Arena *a, const HtmlReport *r, Buf *out) {
+    const char *devices = r->art->partitions > 1 ? arena_printf(a, ", one of %u devices", r->art->partitions) : "";
+    html_begin(out, arena_printf(a, "%s on %s", r->name, r->chip->name), r->name,
+               arena_printf(a, "modelled on %s%s%s, opentrn", r->chip->name, r->art->peer ? ", two cores as one" : "", devices));
+    html_step(a, r, out);
+    html_end(out);
 }

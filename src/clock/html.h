@@ -22,6 +22,7 @@ typedef struct HtmlReport {
     const Traffic *traffic;
     const double *max_comm; // share of the step above which collectives are worth a warning; NULL: TRAFFIC_MOST
     const char *name;     // of the program
+    uint64_t assumed_trips; // of loops whose length is not known; 0: counted once
     const HtmlRow *costs; // with their basis
     uint32_t ncosts;
     const HtmlRow *hints; // that were tried; NULL: none was
@@ -33,6 +34,18 @@ typedef struct HtmlReport {
 
 HtmlRow html_cost(Arena *a, const Cost *c, double ns); // dollars of a million runs, or why they are not known
 void html_report(Arena *a, const HtmlReport *r, Buf *out);
+
+// --- a page with an answer before the report, or without one -----------------------------------------
+typedef struct HtmlTable {
+    const char *const *head, *const *cells; // cells: rows * cols; of a row that a NULL ends the last cell is as wide as the rest
+    uint32_t cols, rows;
+} HtmlTable;
+
+void html_begin(Buf *out, const char *title, const char *heading, const char *under);
+void html_end(Buf *out);
+void html_step(Arena *a, const HtmlReport *r, Buf *out); // what stands between, of the report
+void html_rows(const char *title, const char *note, const HtmlRow *rows, uint32_t n, Buf *out);
+void html_table(const HtmlTable *t, Buf *out);
 
 // --- for html_plot.c -------------------------------------------------------------------------------
 void html_text(Buf *out, const char *s); // escaped

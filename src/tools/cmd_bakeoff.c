@@ -97,52 +97,87 @@ static void row_make(Tool *t, const char *instance, bool wide, Row *r) {
 
 // --- what is told -------------------------------------------------------------------------------------
 
-static void row_text(const Row *r) {
+enum { COLS = 10 };
+
+// Of a row that cannot run there the reason is all that follows its name.
+static void row_cells(Tool *t, const Row *r, const char **cell) {
+    Arena *a = t->arena;
     const Told *o = &r->o;
+    bool priced = o->usd_per_hour > 0;
+    *cell++ = r->instance;
     if (r->refused) {
-        printf("%-22s does not fit: %s\n", r->instance, r->refused);
+        *cell++ = arena_printf(a, "does not fit: %s", r->refused);
+        *cell = NULL;
         return;
     }
-    printf("%-22s %8u %9u %11.5g", r->instance, r->p.cost.machines, r->p.cost.devices, o->step_s);
-    if (o->tokens > 0)
-        printf(" %12.6g", o->tokens / o->step_s);
-    else
-        printf(" %12s", "");
-    if (o->usd_per_hour > 0)
-        printf(" %10.5g %12.4g", o->usd_per_hour, o->tokens > 0 ? usd_per_million(o) : o->usd_per_hour / 3600 * o->step_s);
-    else
-        printf(" %10s %12s", "-", "-");
-    if (r->even_usd > 0)
-        printf(" %12.5g", r->even_usd);
-    else
-        printf(" %12s", "-");
-    printf(" %6s", o->peak_bytes <= o->hbm_bytes ? "yes" : "no");
-    if (o->measured)
-        printf("  measured\n");
-    else if (o->error >= 0)
-        printf("  %.0f %%\n", 100 * o->error);
-    else
-        printf("  not known\n");
+    *cell++ = arena_printf(a, "%u", r->p.cost.machines);
+    *cell++ = arena_printf(a, "%u", r->p.cost.devices);
+    *cell++ = arena_printf(a, "%.5g", o->step_s);
+    *cell++ = o->tokens > 0 ? arena_printf(a, "%.6g", o->tokens / o->step_s) : "";
+    *cell++ = priced ? arena_printf(a, "%.5g", o->usd_per_hour) : "-";
+    *cell++ = priced ? arena_printf(a, "%.4g", o->tokens > 0 ? usd_per_million(o) : o->usd_per_hour / 3600 * o->step_s) : "-";
+    *cell++ = r->even_usd > 0 ? arena_printf(a, "%.5g", r->even_usd) : "-";
+    *cell++ = o->peak_bytes <= o->hbm_bytes ? "yes" : "no";
+    *cell = o->measured ? "measured" : o->error >= 0 ? arena_printf(a, "%.0f %%", 100 * o->error) : "not known";
 }
 
-static void prices_text(const Row *rows, uint32_t n) {
-    const char *before = "prices: ";
+static void cells_print(const char *const *c) {
+    if (c[2])
+        printf("%-22s %8s %9s %11s %12s %10s %12s %12s %6s  %s\n", c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9]);
+    else
+        printf("%-22s %s\n", c[0], c[1]);
+}
+
+static void prices_add(Tool *t, Answer *out, const Row *rows, uint32_t n) {
+    const char *text = NULL;
     for (uint32_t i = 0; i < n; i++)
         if (!rows[i].refused && rows[i].o.usd_per_hour > 0)
-            printf("%s%s %s", before, rows[i].instance, rows[i].p.cost.basis), before = "; ";
-    printf(*before == ';' ? "\n" : "");
+            text = arena_printf(t->arena, "%s%s%s %s", text ? text : "", text ? "; " : "", rows[i].instance, rows[i].p.cost.basis);
+    if (text)
+        answer_add(t, out, "prices", text);
 }
 
-static void more_text(const Row *rows, uint32_t n, const char *type) {
-    for (uint32_t i = 0; i < n && !strcmp(type, "fp32"); i++) {
+static void precision_add(Tool *t, Answer *out, const Row *rows, uint32_t n, const char *type) {
+    if (strcmp(type, "fp32")) {
+        answer_add(t, out, "precision", arena_printf(t->arena, "its products are %s already", type));
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const char *text = NULL;
         for (int k = 0; k < VARIANTS && !rows[i].refused; k++)
             if (rows[i].more[k] > VARIED_NOT)
-                printf("%s%s %+.1f %%", k ? ", " : rows[i].instance, k ? "--auto-cast=all" : ": --auto-cast=matmult", 100 * rows[i].more[k]);
-        printf(rows[i].refused || rows[i].o.measured ? "" : " steps a second\n");
+                text = arena_printf(t->arena, "%s%s--auto-cast=%s %+.1f %%", text ? text : "", text ? ", " : "", casts[k], 100 * rows[i].more[k]);
+        if (text)
+            answer_add(t, out, rows[i].instance, arena_printf(t->arena, "%s steps a second", text));
     }
-    if (strcmp(type, "fp32"))
-        printf("precision: its products are %s already\n", type);
-    printf("batch: %s\n", BATCH_NOT);
+}
+
+// The table, then what its numbers stand on.
+static Answer answer_make(Tool *t, const Row *rows, uint32_t n, const char *base, const char *type) {
+    Arena *a = t->arena;
+    bool tokens = prof_tokens(t) > 0;
+    const char *const titles[COLS] = {"", "machines", "devices", "step s", tokens ? "tokens/s" : "", "USD/h", tokens ? "USD/1M tok" : "USD/step",
+                                      "break-even", "fits", "error"};
+    const char **head = ARENA_NEWN(a, const char *, COLS), **cells = ARENA_NEWN(a, const char *, (size_t)n * COLS);
+    HtmlTable *table = ARENA_NEW(a, HtmlTable);
+    memcpy(head, titles, sizeof titles);
+    for (uint32_t i = 0; i < n; i++)
+        row_cells(t, &rows[i], cells + (size_t)i * COLS);
+    *table = (HtmlTable){.head = head, .cells = cells, .cols = COLS, .rows = n};
+    Answer out = {.title = arena_printf(a, "%s on %u instances", t->words.at[0], n), .about = "a step of all devices on each, by opentrn", .table = table};
+    answer_add(t, &out, "break-even", arena_printf(a, "USD/h of its devices at which a step costs what it does on %s", base));
+    prices_add(t, &out, rows, n);
+    precision_add(t, &out, rows, n, type);
+    answer_add(t, &out, "batch", BATCH_NOT);
+    return out;
+}
+
+static void text_print(const Answer *o) {
+    cells_print(o->table->head);
+    for (uint32_t i = 0; i < o->table->rows; i++)
+        cells_print(o->table->cells + (size_t)i * COLS);
+    for (uint32_t i = 0; i < o->rows.n; i++)
+        printf("%s: %s\n", o->rows.at[i].label, o->rows.at[i].value);
 }
 
 static void row_json(const Row *r, const char *type, bool last) {
@@ -190,26 +225,17 @@ int cmd_bakeoff(Tool *t) {
         base++;
     for (uint32_t i = 0; i < n; i++)
         rows[i].even_usd = rows[i].refused ? 0 : rows[base].o.usd_per_hour * rows[base].o.step_s / rows[i].o.step_s;
-    bool json = opt_on(&t->opt, OPT_JSON), tokens = prof_tokens(t) > 0;
+    Answer answer = answer_make(t, rows, n, names[base], type);
+    answer_report(t, &answer, NULL, NULL);
+    bool json = opt_on(&t->opt, OPT_JSON);
+    for (uint32_t i = 0; i < n && json; i++)
+        printf(i ? "" : "["), row_json(&rows[i], type, i + 1 == n);
     if (json)
-        printf("[");
+        printf("]\n");
     else
-        printf("%-22s %8s %9s %11s %12s %10s %12s %12s %6s  %s\n", "", "machines", "devices", "step s", tokens ? "tokens/s" : "", "USD/h",
-               tokens ? "USD/1M tok" : "USD/step", "break-even", "fits", "error");
-    for (uint32_t i = 0; i < n; i++)
-        if (json)
-            row_json(&rows[i], type, i + 1 == n);
-        else
-            row_text(&rows[i]);
+        text_print(&answer);
     int status = 0;
     for (uint32_t i = 0; i < n; i++)
         status = !rows[i].refused && prof_comm_asked(t, &rows[i].p) ? STATUS_COMM : status;
-    if (json) {
-        printf("]\n");
-        return status;
-    }
-    printf("break-even: USD/h of its devices at which a step costs what it does on %s\n", names[base]);
-    prices_text(rows, n);
-    more_text(rows, n, type);
     return status;
 }

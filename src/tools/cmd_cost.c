@@ -71,15 +71,18 @@ bool run_make(Tool *t, const Prof *p, const Told *o, Run *r) {
     return true;
 }
 
-void run_print(const Run *r) {
-    printf("run            %.6g days", r->days);
+void answer_run(Tool *t, Answer *o, const Run *r) {
+    Buf line = {.arena = t->arena};
+    buf_printf(&line, "%.6g days", r->days);
     if (r->tokens > 0)
-        printf(", %.4gG tokens", r->tokens * 1e-9);
+        buf_printf(&line, ", %.4gG tokens", r->tokens * 1e-9);
     if (r->usd > 0)
-        printf(": %.6g USD, the cache saves %.4g", r->usd, r->saved_usd);
-    printf("; goodput %.1f %%, a checkpoint every %.0f min\n", 100 * r->goodput, r->every_s / 60);
+        buf_printf(&line, ": %.6g USD, the cache saves %.4g", r->usd, r->saved_usd);
+    buf_printf(&line, "; goodput %.1f %%, a checkpoint every %.0f min", 100 * r->goodput, r->every_s / 60);
+    put_u8(&line, 0);
+    answer_add(t, o, "run", (const char *)line.at);
     if (r->epochs > 0)
-        printf("epoch          %.4g h, %.6g USD; the run has %.3g\n", r->epoch_hours, r->epoch_usd, r->epochs);
+        answer_add(t, o, "epoch", arena_printf(t->arena, "%.4g h, %.6g USD; the run has %.3g", r->epoch_hours, r->epoch_usd, r->epochs));
 }
 
 void run_json(const Run *r) {
@@ -112,6 +115,17 @@ static void cost_json(const Prof *p, const Told *o, const Run *r, uint32_t nodes
     printf("\"\n}\n");
 }
 
+static Answer cost_answer(Tool *t, const Prof *p, const Told *o, const Run *run, uint32_t nodes) {
+    Answer out = {.title = predict_title(t, p, nodes), .about = "what a run costs, by opentrn"};
+    const char *step = arena_printf(t->arena, "%.4g USD a step", o->usd_per_hour / 3600 * o->step_s);
+    if (o->tokens > 0)
+        step = arena_printf(t->arena, "%s, %.4g USD per 1M tokens while it trains, %.4g with what is lost", step, usd_per_million(o), run->usd / run->tokens * 1e6);
+    answer_add(t, &out, "cost", step);
+    answer_add(t, &out, "price", cost_text(t->arena, &p->cost));
+    answer_run(t, &out, run);
+    return out;
+}
+
 int cmd_cost(Tool *t) {
     uint32_t nodes = predict_nodes(t);
     Prof p;
@@ -128,14 +142,11 @@ int cmd_cost(Tool *t) {
         ctx_hint(t->ctx, "--days=14");
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "cost: how long is the run?");
     }
-    if (opt_on(&t->opt, OPT_JSON)) {
+    Answer answer = cost_answer(t, &p, &o, &run, nodes);
+    answer_report(t, &answer, &p, &o);
+    if (opt_on(&t->opt, OPT_JSON))
         cost_json(&p, &o, &run, nodes);
-        return prof_comm_asked(t, &p);
-    }
-    printf("cost           %.4g USD a step", o.usd_per_hour / 3600 * o.step_s);
-    if (o.tokens > 0)
-        printf(", %.4g USD per 1M tokens while it trains, %.4g with what is lost", usd_per_million(&o), run.usd / run.tokens * 1e6);
-    printf("\nprice          %s\n", cost_text(t->arena, &p.cost));
-    run_print(&run);
+    for (uint32_t i = 0; i < answer.rows.n && !opt_on(&t->opt, OPT_JSON); i++)
+        answer_print(&answer.rows.at[i]);
     return prof_comm_asked(t, &p);
 }

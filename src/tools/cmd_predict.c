@@ -4,6 +4,7 @@
 // The program is the whole step and says how it lies over devices; what is priced is one of them. Models from their
 // configuration, whose layers are repeated, are `opentrn predict CONFIG.json` of the Python package.
 // The JSON form is for scripts: keys are only ever added, and are those of predictions from a configuration.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static Told tell(Tool *t, const Prof *p, double compile_s) {
 }
 
 void predict_key(const char *key, double v, bool known) {
-    if (known)
+    if (known && isfinite(v)) // of a program that does nothing a rate is none
         printf("  \"%s\": %.9g,\n", key, v);
     else
         printf("  \"%s\": null,\n", key);
@@ -93,41 +94,57 @@ static void json_print(Tool *t, const Prof *p, const Told *o, const Run *run, ui
     printf("  \"expected_error_rows\": [%s],\n", o->error_rows);
     if (o->measured)
         printf("  \"measured\": true,\n");
-    if (o->products_s + o->between_s > 0)
+    if (o->by_roofs)
         printf("  \"operations\": {\"products\": %.9g, \"attention\": %.9g, \"between\": %.9g},\n  \"host_s\": %.9g,\n", o->products_s, o->attention_s, o->between_s, o->host_s);
     if (run)
         run_json(run);
     printf("  \"compile_s\": %.3f\n}\n", o->compile_s);
 }
 
-static void text_print(Tool *t, const Prof *p, const Told *o, const Run *run, uint32_t nodes) {
-    printf("%s on %u x %s (%u devices)\n", prof_name(p), nodes, p->instance.name, p->cost.devices);
-    printf("step           %.6g s", o->step_s);
-    if (o->measured)
-        printf(", measured\n");
-    else
-        printf(o->error >= 0 ? ", expected error %.0f %%\n" : ", expected error not known\n", 100 * o->error);
-    if (o->products_s + o->between_s > 0)
-        printf("by roofs       %.4g products + %.4g attention + %.4g between + %.4g exposed collectives + %.4g host\n", o->products_s, o->attention_s, o->between_s,
-               o->exposed * o->step_s, o->host_s);
-    if (o->tokens > 0)
-        printf("throughput     %.6g tokens/s\n", o->tokens / o->step_s);
-    if (o->samples > 0)
-        printf("throughput     %.6g samples/s\n", o->samples / o->step_s);
-    printf("utilisation    %.1f %% of the bf16 peak\n", 100 * o->mfu);
-    if (o->usd_per_hour > 0 && o->tokens > 0)
-        printf("cost           %.4g USD per 1M tokens: %s\n", o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6, cost_text(t->arena, &p->cost));
-    else
-        printf("cost           %s\n", cost_text(t->arena, &p->cost));
-    prof_comm_print(t, p);
-    printf("memory         %s of %s a device%s\n", view_scaled(t->arena, o->peak_bytes, 4, "B"), view_scaled(t->arena, o->hbm_bytes, 4, "B"),
-           o->peak_bytes <= o->hbm_bytes ? "" : ": does not fit");
-    printf("compiling      %.1f s on this host, once\n", o->compile_s);
-    if (run)
-        run_print(run);
-    prof_loops_print(p);
+const char *predict_title(Tool *t, const Prof *p, uint32_t nodes) {
+    return arena_printf(t->arena, "%s on %u x %s (%u devices)", prof_name(p), nodes, p->instance.name, p->cost.devices);
 }
 
+static const char *const collectives = "collectives";
+
+static Answer answer_make(Tool *t, const Prof *p, const Told *o, const Run *run, uint32_t nodes) {
+    Arena *a = t->arena;
+    Answer out = {.title = predict_title(t, p, nodes), .about = o->measured ? "a step of all devices, measured" : "a step of all devices, predicted by opentrn"};
+    const char *price = cost_text(a, &p->cost), *error = o->measured ? "measured" : "expected error not known";
+    if (!o->measured && o->error >= 0)
+        error = arena_printf(a, "expected error %.0f %%", 100 * o->error);
+    answer_add(t, &out, "step", arena_printf(a, "%.6g s, %s", o->step_s, error));
+    if (o->tokens > 0)
+        answer_add(t, &out, "throughput", arena_printf(a, "%.6g tokens/s", o->tokens / o->step_s));
+    if (o->samples > 0)
+        answer_add(t, &out, "throughput", arena_printf(a, "%.6g samples/s", o->samples / o->step_s));
+    answer_add(t, &out, "utilisation", arena_printf(a, "%.1f %% of the bf16 peak", 100 * o->mfu));
+    bool each = o->usd_per_hour > 0 && o->tokens > 0;
+    answer_add(t, &out, "cost", each ? arena_printf(a, "%.4g USD per 1M tokens: %s", usd_per_million(o), price) : price);
+    const char *comm = prof_comm_text(t, p);
+    if (comm)
+        answer_add(t, &out, collectives, comm);
+    answer_add(t, &out, "memory", arena_printf(a, "%s of %s a device: %s", view_scaled(a, o->peak_bytes, 4, "B"), view_scaled(a, o->hbm_bytes, 4, "B"),
+               o->peak_bytes <= o->hbm_bytes ? "fits" : "does not fit"));
+    answer_add(t, &out, "compiling", arena_printf(a, "%.1f s on this host, once", o->compile_s));
+    if (run)
+        answer_run(t, &out, run);
+    return out;
+}
+
+static void text_print(Tool *t, const Prof *p, const Told *o, const Answer *answer) {
+    printf("%s\n", answer->title);
+    for (uint32_t i = 0; i < answer->rows.n; i++) {
+        if (answer->rows.at[i].label == collectives)
+            prof_comm_print(t, p);
+        else
+            answer_print(&answer->rows.at[i]);
+        if (!i && o->by_roofs)
+            printf("by roofs       %.4g products + %.4g attention + %.4g between + %.4g exposed collectives + %.4g host\n", o->products_s, o->attention_s,
+                   o->between_s, p->traffic.exposed_ns * 1e-9, o->host_s);
+    }
+    prof_loops_print(t->arena, p);
+}
 void predict_make(Tool *t, const char *path, Prof *p, Told *out) {
     if (!*t->opt.val[OPT_INSTANCE]) {
         ctx_hint(t->ctx, "--instance=trn2.48xlarge --nodes=4; `otrn info instances` lists them");
@@ -160,9 +177,11 @@ int cmd_predict(Tool *t) {
     predict_check(t, &p, nodes);
     Run run;
     const Run *asked = run_make(t, &p, &told, &run) ? &run : NULL;
+    Answer answer = answer_make(t, &p, &told, asked, nodes);
+    answer_report(t, &answer, &p, &told);
     if (opt_on(&t->opt, OPT_JSON))
         json_print(t, &p, &told, asked, nodes);
     else
-        text_print(t, &p, &told, asked, nodes);
+        text_print(t, &p, &told, &answer);
     return prof_comm_status(t, &p);
 }

@@ -263,7 +263,7 @@ static void table_print(Tool *t, const Prof *p) {
         prof_why_print(t, p);
     if (opt_on(&t->opt, OPT_HINTS))
         prof_hints_print(t, p);
-    prof_loops_print(p);
+    prof_loops_print(t->arena, p);
     if (c->approximate)
         printf("note: a very long loop without a steady state was cut short; its last iteration was multiplied\n");
 }

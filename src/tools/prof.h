@@ -5,6 +5,7 @@
 
 #include "mach/instance.h"
 #include "clock/group.h"
+#include "clock/html.h"
 #include "clock/spill.h"
 #include "clock/traffic.h"
 #include "rt/hints.h"
@@ -55,7 +56,9 @@ void prof_warn_compiled(Ctx *ctx, Arena *a, const Options *o, const char *path, 
 // --- prof_cost.c: what a run costs, and what it does for that -----------------------------------------
 void prof_cost_print(Tool *t, const Prof *p);
 void prof_cost_json(Tool *t, const Prof *p);
-void prof_loops_print(const Prof *p); // a note about loops whose length was not in the program
+#define LOOP_NOTES 3 // at most: about loops whose length was not in the program
+uint32_t prof_loops_notes(Arena *a, const Prof *p, const char *notes[LOOP_NOTES]);
+void prof_loops_print(Arena *a, const Prof *p);
 double prof_usd(const Prof *p);       // of one run; 0: not known
 double prof_tokens(Tool *t);          // --tokens; 0: not given
 int prof_instances(Tool *t);          // --instance=A,B,…: side by side
@@ -64,9 +67,12 @@ void prof_json(Tool *t, const Prof *p); // cmd_prof.c: all of it
 // --- prof_comm.c: what collectives take ---------------------------------------------------------------
 #define STATUS_COMM 3 // collectives take more of the step than --max-comm
 double prof_max_comm(Tool *t); // --max-comm as a share; below 0: not given. Raises USAGE for what is none
-// Warns on stderr where collectives take more than that, or than TRAFFIC_MOST; 3 where the option is given, else 0.
+// Where collectives take more than that, or than TRAFFIC_MOST; NULL: they do not.
+const char *prof_comm_warning(Tool *t, const Prof *p);
+// Tells it on stderr; 3 where the option is given, else 0.
 int prof_comm_status(Tool *t, const Prof *p);
 int prof_comm_asked(Tool *t, const Prof *p); // the same, and nothing where the option is not given
+const char *prof_comm_text(Tool *t, const Prof *p); // a line; NULL: there are none
 void prof_comm_print(Tool *t, const Prof *p);
 void prof_comm_json(Tool *t, const Prof *p);
 
@@ -76,7 +82,8 @@ typedef struct Told {
     double error; // expected, as a share; below 0: not known
     const char *error_rows;
     bool measured; // by the user
-    double products_s, attention_s, between_s, host_s; // that a step has of each, by roofs; 0: a compiler told its time
+    bool by_roofs; // else a compiler told its time, and Prof has all of it
+    double products_s, attention_s, between_s, host_s; // that a step has of each, by roofs
 } Told;
 // Prices a program; a configuration is refused, with who takes it. Devices may be any number: predict_check says what must fit.
 void predict_make(Tool *t, const char *path, Prof *p, Told *out);
@@ -88,6 +95,7 @@ const char *roof_type(Tool *t, const char *path);
 void measured_check(Tool *t, const char *const *names, uint32_t n);
 void measured_apply(Tool *t, const char *instance, Told *o); // … and one of this instance takes the prediction's place
 uint32_t predict_nodes(Tool *t);
+const char *predict_title(Tool *t, const Prof *p, uint32_t nodes); // "main on 2 x trn1.2xlarge (4 devices)"
 void predict_check(Tool *t, const Prof *p, uint32_t nodes);
 double predict_number(Tool *t, int opt, const char *what); // of an option; raises USAGE
 void predict_key(const char *key, double v, bool known);   // a line of JSON
@@ -98,8 +106,20 @@ typedef struct Run {
 } Run;
 bool run_make(Tool *t, const Prof *p, const Told *o, Run *out); // false: no --days
 double usd_per_million(const Told *o); // of tokens
-void run_print(const Run *r);
 void run_json(const Run *r);
+
+// --- prof_report.c: what is told, as rows and as a page ------------------------------------------------
+typedef struct Answer {
+    const char *title, *about;
+    const HtmlTable *table; // before its rows; NULL: none
+    VEC(HtmlRow) rows;
+} Answer;
+void answer_add(Tool *t, Answer *o, const char *label, const char *value);
+static inline void answer_print(const HtmlRow *r) { printf("%-14s %s\n", r->label, r->value); }
+void answer_run(Tool *t, Answer *o, const Run *r); // cmd_cost.c
+// With --report: the answer as a page and, behind it, the step it was made of. p NULL: the answer alone.
+void answer_report(Tool *t, const Answer *o, const Prof *p, const Told *told);
+void prof_report(Tool *t, const Prof *p, const char *path); // a page of the program alone
 
 // --- prof_stall.c: why it takes so long ------------------------------------------------------------
 typedef struct ProfPart { // of the critical path
@@ -112,8 +132,6 @@ void prof_window(Tool *t, double *from_ns, double *to_ns); // --trace-window
 void prof_engines_print(Tool *t, const Prof *p);
 void prof_why_print(Tool *t, const Prof *p);
 void prof_why_json(Tool *t, const Prof *p);
-
-void prof_report(Tool *t, const Prof *p, const char *path); // prof_report.c: a page
 
 // --- prof_hints.c ----------------------------------------------------------------------------------
 void prof_hints_make(Tool *t, Prof *p); // compiles the program in other ways

@@ -19,28 +19,37 @@ double prof_max_comm(Tool *t) {
     return share;
 }
 
-int prof_comm_status(Tool *t, const Prof *p) {
+const char *prof_comm_warning(Tool *t, const Prof *p) {
     double most = prof_max_comm(t);
     const char *text = traffic_warning(t->arena, &p->traffic, &p->view, most < 0 ? TRAFFIC_MOST : most);
-    if (!text)
-        return 0;
-    if (most < 0)
-        fprintf(stderr, "otrn: %s: warning: %s\n", p->path, text);
-    else
-        fprintf(stderr, "otrn: %s: %s; more than --max-comm=%s\n", p->path, text, t->opt.val[OPT_MAX_COMM]);
-    return most < 0 ? 0 : STATUS_COMM;
+    return !text || most < 0 ? text : arena_printf(t->arena, "%s; more than --max-comm=%s", text, t->opt.val[OPT_MAX_COMM]);
+}
+
+int prof_comm_status(Tool *t, const Prof *p) {
+    const char *text = prof_comm_warning(t, p);
+    bool asked = prof_max_comm(t) >= 0;
+    if (text)
+        fprintf(stderr, "otrn: %s: %s%s\n", p->path, asked ? "" : "warning: ", text);
+    return text && asked ? STATUS_COMM : 0;
 }
 
 int prof_comm_asked(Tool *t, const Prof *p) { return prof_max_comm(t) < 0 ? 0 : prof_comm_status(t, p); }
 
+const char *prof_comm_text(Tool *t, const Prof *p) {
+    const Traffic *c = &p->traffic;
+    if (!c->rows.n && !(c->busy_ns > 0))
+        return NULL;
+    const char *share = arena_printf(t->arena, "%.1f %% of the step, %.1f %% not hidden", 100 * traffic_share(c), 100 * traffic_exposed(c));
+    return c->rows.n ? arena_printf(t->arena, "%s; a device sends %s", share, view_scaled(t->arena, c->bytes, 4, "B")) : share; // else by roofs
+}
+
 void prof_comm_print(Tool *t, const Prof *p) {
     const Traffic *c = &p->traffic;
-    if (!c->rows.n && c->busy_ns > 0) // by roofs
-        printf("collectives    %.1f %% of the step, %.1f %% not hidden\n", 100 * traffic_share(c), 100 * traffic_exposed(c));
+    const char *text = prof_comm_text(t, p);
+    if (text)
+        printf("%scollectives    %s\n", c->rows.n ? "\n" : "", text);
     if (!c->rows.n)
         return;
-    printf("\ncollectives    %.1f %% of the step, %.1f %% not hidden; a device sends %s\n", 100 * traffic_share(c),
-           100 * traffic_exposed(c), view_scaled(t->arena, c->bytes, 4, "B"));
     printf("%-20s %-24s %-29s %8s %10s %10s %12s  %s\n", "kind", "group", "way", "count", "bytes", "busy us", "exposed us", "most of it at");
     for (uint32_t i = 0; i < c->rows.n; i++) {
         const TrafficRow *r = &c->rows.at[i];

@@ -45,21 +45,28 @@ void prof_cost_print(Tool *t, const Prof *p) {
                100 * cost_utilisation(c, p->clock.flops, seconds), view_scaled(t->arena, c->flops_peak, 4, "FLOP/s"));
 }
 
-void prof_loops_print(const Prof *p) {
+uint32_t prof_loops_notes(Arena *a, const Prof *p, const char *notes[LOOP_NOTES]) {
     const Clock *c = &p->clock;
     unsigned long long n = c->unknown_loops, counted = c->counted_loops;
+    uint32_t at = 0;
     if (counted)
-        printf("note: %llu loop%s of unknown length as long as in the run\n", counted, counted == 1 ? "" : "s");
+        notes[at++] = arena_printf(a, "%llu loop%s of unknown length as long as in the run", counted, counted == 1 ? "" : "s");
     if (c->passed)
-        printf("note: %llu branch%s left out that runs take only when scores come near the number they are masked with (--trips=run with --input looks)\n",
-               (unsigned long long)c->passed, c->passed == 1 ? "" : "es");
+        notes[at++] = arena_printf(a, "%llu branch%s left out that runs take only when scores come near the number they are masked with (--trips=run with --input looks)",
+                                   (unsigned long long)c->passed, c->passed == 1 ? "" : "es");
     if (n && p->assumed_trips)
-        printf("note: %llu loop%s of unknown length taken for %llu iterations (--trips)\n", n, n == 1 ? "" : "s",
-               (unsigned long long)p->assumed_trips);
+        notes[at++] = arena_printf(a, "%llu loop%s of unknown length taken for %llu iterations (--trips)", n, n == 1 ? "" : "s",
+                                   (unsigned long long)p->assumed_trips);
     else if (n)
-        printf("note: %llu loop%s of unknown length counted once, so the time is too short: --trips=N says how long, "
-               "--trips=run with --input counts\n",
-               n, n == 1 ? "" : "s");
+        notes[at++] = arena_printf(a, "%llu loop%s of unknown length counted once, so the time is too short: --trips=N says how long, "
+                                   "--trips=run with --input counts", n, n == 1 ? "" : "s");
+    return at;
+}
+
+void prof_loops_print(Arena *a, const Prof *p) {
+    const char *notes[LOOP_NOTES];
+    for (uint32_t i = 0, n = prof_loops_notes(a, p, notes); i < n; i++)
+        printf("note: %s\n", notes[i]);
 }
 
 static void json_number(const char *key, double v, bool known) {
@@ -142,7 +149,7 @@ int prof_instances(Tool *t) {
                 printf("null");
         } else if (ok) {
             row_print(t, p, tokens);
-            prof_loops_print(p);
+            prof_loops_print(t->arena, p);
         } else {
             printf("%-24s cannot run it: %s\n", t->opt.val[OPT_INSTANCE], t->ctx->err.text);
         }

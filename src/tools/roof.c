@@ -310,13 +310,13 @@ bool roof_make(Tool *t, const char *path, Prof *p, Told *o) {
     p->chip.cores_per_chip = 1, p->clock.unknown_loops = r.unknown, p->assumed_trips = r.trips;
     price(t, a, r.devices ? r.devices : 1, p);
     Seconds in = seconds_of(&r, p->cost.devices > 1);
-    *o = (Told){.step_s = in.work + in.shown + in.host, .tokens = prof_tokens(t), .usd_per_hour = p->cost.usd_per_hour};
+    *o = (Told){.step_s = in.work + in.shown + in.host, .tokens = prof_tokens(t), .usd_per_hour = p->cost.usd_per_hour, .by_roofs = true};
     o->error = errors_expected(t->ctx, t->arena, t->opt.val[OPT_CHIPS], a->as.chip, type_of(&r), p->cost.machines, &o->error_rows);
     o->products_s = r.products_s, o->attention_s = r.attention_s, o->between_s = r.between_s, o->host_s = in.host;
     o->samples = predict_number(t, OPT_SAMPLES, "samples");
     o->mfu = cost_utilisation(&p->cost, r.flops, o->step_s);
     double talk = r.soon_s + r.early_s + r.late_s;
-    o->comm = fmin(talk / o->step_s, 1), o->exposed = in.shown / o->step_s;
+    o->comm = talk > 0 ? fmin(talk / o->step_s, 1) : 0, o->exposed = in.shown > 0 ? in.shown / o->step_s : 0;
     p->traffic = (Traffic){.total_ns = o->step_s * 1e9, .busy_ns = o->comm * o->step_s * 1e9, .exposed_ns = in.shown * 1e9};
     o->peak_bytes = r.peak_bytes, o->hbm_bytes = a->hbm_bytes;
     return true;
