@@ -34,10 +34,16 @@ bool xla_kind_varint(int dtype) {
     return dtype == DT_I1 || dtype == DT_I32 || dtype == DT_I64 || dtype == DT_UI32 || dtype == DT_UI64;
 }
 
+// A module of TensorFlow's jit_compile has its function's name before a bracket. TensorFlow turns its own marks of a node and a function into the
+// user's file and line.
 static void size_fail(Xla *x) {
-    const char *name = x->loc ? hlo_loc_name(x->h, x->loc) : "";
+    const char *name = x->loc ? hlo_loc_name(x->h, x->loc) : "", *end = strchr(x->h->name, '[');
+    Buf marks = {.arena = x->arena};
+    if (end && *name)
+        buf_printf(&marks, "\n\t [[{{node %s}}]]{{function_node %.*s}}", name, (int)(end - x->h->name), x->h->name);
     ctx_hint(x->ctx, "a program has one size: keep all elements and mask them (tf.where(mask, x, 0) in place of boolean_mask), or leave this out of what "
-                     "is compiled (jit_compile=True)");
+                     "is compiled (jit_compile=True)%s",
+             buf_cstr(&marks));
     xla_fail(x, OTRN_UNSUPPORTED, "%s%sa dimension of the HLO module has a size known only at run time", name, *name ? ": " : "");
 }
 
