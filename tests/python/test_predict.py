@@ -4,6 +4,8 @@
 import dataclasses
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
+from opentrn import _library
 from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search, size, spec
 from opentrn._predict.fault import Fault
 
@@ -155,12 +158,33 @@ def test_cached(monkeypatch):
     assert compose.step(job, x, again) == one and first.made > 0 == again.made
 
 
+@pytest.mark.parametrize("change", ["builder", "chip", "jax", "option"])
+def test_price_of_another_program(change, tmp_path, monkeypatch):
+    """Whatever a program's text or its price depends on is in an entry's name: a changed builder never gets the price of the one before."""
+    builder, chips = tmp_path / "_predict", tmp_path / "chips"
+    shutil.copytree(pathlib.Path(price.__file__).parent, builder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(_library.chips_path(), chips)
+    monkeypatch.setattr(price, "__file__", str(builder / "price.py"))
+    monkeypatch.setenv("OTRN_CHIPS", str(chips))
+    before = price._maker()
+    assert price._maker() == before
+    if change == "builder":
+        (builder / "size.py").open("a").write("\n")  # model.py asks it how many tokens there are
+    elif change == "chip":
+        (chips / "trn1.chip").open("a").write("\n")
+    elif change == "jax":
+        monkeypatch.setattr(price, "_version", lambda name: "0.0")
+    else:
+        monkeypatch.setenv("OTRN_AUTO_CAST", "matmult")
+    assert price._maker() != before
+
+
 @pytest.mark.parametrize(
     "change, text, hint",
     [
         ({"dp": 3}, "is 12 devices; 1 of trn1.32xlarge have 32", "--dp=8"),
         ({"tp": 16, "dp": 2}, "8 heads cannot be shared by tp 16", "--tp=8"),
-        ({"micro_batch": 3}, "global batch of 64 cannot be shared", "--global-batch=48"),
+        ({"micro_batch": 3}, "global batch of 64 cannot be shared", "--global-batch=72"),
         ({"pp": 8, "dp": 1}, "6 layers cannot be 8 stages", "--pp=4 --dp=2"),
         ({"tp": 3, "dp": 10}, "is 30 devices; 1 of trn1.32xlarge have 32", "--tp=4 --dp=8"),
         ({"ep": 2}, "ep 2 needs experts", "--ep=1"),
@@ -642,6 +666,9 @@ REFUSED = {
     ("--top=-1", "--search"): "--top=-1",
     ("--global-batch=99999999999999999999",): "2147483648 at most",
     ("--report=",): "a file is needed",
+    ("--instnce=trn1.32xlarge",): "did you mean --instance?",
+    ("--quarter",): "there is no option --quarter",
+    ("--global-batch=15",): "--global-batch=16",
     ("--measured=p5.48xlarg:3ms",): "did you mean p5.48xlarge?",
     ("--measured=p5.48xlarge:3",): "what a step of it takes",
     ("--measured=p5.48xlarge:infms",): "what a step of it takes",
@@ -654,6 +681,16 @@ def test_refused_on_roofs(words, tmp_path, capsys):
     path.write_text(json.dumps(LLAMA))
     assert command.main([str(path), "--instance=p5.48xlarge", "--tp=1", "--pp=1", "--seq=256", *words]) == 2
     assert REFUSED[words] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words, hint", [(["--ep=3"], "--ep=2 or --ep=4"), (["--tp=5"], "--tp=4"), (["--pp=9", "--tp=1"], "--pp=")], ids=lambda v: v[0])
+def test_search_that_cannot(words, hint, tmp_path, capsys):
+    """Where nothing divides, the word that is the reason is named, with values that do."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**LLAMA, "model_type": "mixtral", "num_local_experts": 8}))
+    assert command.main([str(path), "--instance=p5.48xlarge", "--seq=256", "--global-batch=64", "--search", *words]) == 2
+    told = capsys.readouterr().err
+    assert f"with {words[0]}\n" in told and hint in told, told
 
 
 def test_verdict_of_each(tmp_path, capsys):

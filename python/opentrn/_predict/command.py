@@ -3,6 +3,7 @@
 
 import argparse
 import dataclasses
+import difflib
 import json
 import math
 import sys
@@ -24,6 +25,16 @@ MOST = 2**31  # sequences, tokens of one, starts
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         raise Fault(message, "opentrn predict --help")
+
+    def parse_args(self, words=None, namespace=None):
+        """Options that there are not, first: argparse tells of those that are missing, and not of the one that was meant to be it."""
+        known = [v for action in self._actions for v in action.option_strings]
+        for word in words or ():
+            name = word.partition("=")[0]
+            if name.startswith("--") and name != "--" and not any(v.startswith(name) for v in known):
+                near = difflib.get_close_matches(name, known, 1)
+                raise Fault(f"there is no option {name}", f"did you mean {near[0]}?" if near else "opentrn predict --help")
+        return super().parse_args(words, namespace)
 
 
 def parser():

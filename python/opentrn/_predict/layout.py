@@ -144,7 +144,7 @@ def _check_devices(job, x):
 def _check_batch(job, x):
     step = x.dp * x.micro_batch
     if job.global_batch % step:
-        near = max(job.global_batch // step, 1) * step
+        near = max((job.global_batch + step // 2) // step, 1) * step
         raise Fault(f"a global batch of {job.global_batch} cannot be shared by dp {x.dp} x micro-batch {x.micro_batch}", f"--global-batch={near}")
 
 

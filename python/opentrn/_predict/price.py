@@ -2,12 +2,13 @@
 """Programs priced by the library, each once: in this process, and in a folder beside the compiled programs.
 
 A program is asked for by what it is made from; it is lowered (by JAX) and priced (`otrn prof`) only where nobody has. What an
-entry depends on is in its name: the words that ask for it, these files, and the library.
+entry depends on is in its name: the words that ask for it, and what `_maker` lists.
 """
 
 import concurrent.futures
 import contextlib
 import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import tempfile
 import time
 
 from opentrn import _library
+from opentrn._predict import machines
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.function import run
 
@@ -22,15 +24,23 @@ _KEPT = ("total_us", "flops", "hbm_bytes", "hbm_peak_bytes", "instructions", "in
 
 
 def _maker():
-    """What is the same for all entries: the library and the files that write programs."""
+    """What is the same for all entries: the files that write programs and those that say what to write, JAX, which lowers them, the library, the
+    machines, and options by environment. Hashed whole, so that nothing that changes a program's text finds the price of another."""
     seen = hashlib.sha256()
-    for path in (pathlib.Path(_library.library_path()), *sorted(pathlib.Path(__file__).parent.glob("*.py"))):
-        if path.name in ("model.py", "programs.py", "replicas.py", "spec.py", "price.py"):
-            seen.update(path.read_bytes())
-        elif path.suffix != ".py":
-            at = path.stat()
-            seen.update(f"{path} {at.st_size} {at.st_mtime_ns}".encode())
+    library, chips = pathlib.Path(_library.library_path()), machines.rows()[0]
+    for path in (*sorted(pathlib.Path(__file__).parent.glob("*.py")), *sorted(chips.glob("*.chip")), *sorted(chips.glob("*.table"))):
+        seen.update(f"\n{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
+    at, options = library.stat(), sorted((k, v) for k, v in os.environ.items() if k.startswith("OTRN_") and k != "OTRN_CACHE_DIR")
+    writers = [(name, _version(name)) for name in ("jax", "jaxlib")]
+    seen.update(repr((str(library), at.st_size, at.st_mtime_ns, options, writers)).encode())
     return seen.hexdigest()
+
+
+def _version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 class Prices:

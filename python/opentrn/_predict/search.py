@@ -54,6 +54,17 @@ def candidates(job, given):
             yield x
 
 
+def _undivided(job, given):
+    """Why no layout is possible: the one that is given that forbids all of them alone, else what the batch is shared by."""
+    for name in ("ep", "tp", "pp", "cp", "dp", "micro_batch"):
+        value, free = given.get(name), {**given, name: None}
+        others = sorted({getattr(x, name) for x in candidates(job, free)}, key=lambda v: abs(math.log(v / value))) if value else []
+        if others:
+            return Fault(f"no layout of {job.nodes} x {job.machine.name} divides this model and batch with --{name.replace('_', '-')}={value}",
+                         " or ".join(f"--{name.replace('_', '-')}={v}" for v in sorted(others[:3])))  # fmt: skip
+    return Fault("no layout divides this model and batch", "another --global-batch, or fewer --nodes")
+
+
 def schedules(m, pp, given):
     """Those of a pipeline, as fields of Layout: what is given, else 1f1b with stages whole and in two pieces."""
     told = scheduled({k: given[k] for k in ("schedule", "chunks") if given.get(k) is not None})
@@ -109,7 +120,7 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
         raise Fault(f"no price of {job.machine.name} is published, so layouts cannot be ranked by dollars", "--price=USD/h of one machine, or --by=time")
     every = list(candidates(job, given))
     if not every:
-        raise Fault("no layout divides this model and batch", "another --global-batch, or fewer --nodes")
+        raise _undivided(job, given)
     room = [x for x in every if least_memory(job, x) <= job.machine.memory]
     if not room:
         need = min(least_memory(job, x) for x in every)
