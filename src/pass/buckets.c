@@ -252,19 +252,6 @@ static void put_ahead(Buckets *b, RegionId r) {
 
 // --- putting together --------------------------------------------------------------------------------
 
-static void add_combiner(Buckets *b, OpId to, const HloOp *like) {
-    Hlo *h = b->h;
-    const HloOp *step = hlo_at(h, hlo_op_region(h, like, 0)->ops.at[0]);
-    HloOpcode code = (HloOpcode)step->code;
-    LocId loc = step->loc;
-    TypeId scalar = h->values.at[hlo_op_region(h, like, 0)->args].type;
-    RegionId body = hlo_op_add_region(h, to, 2, (TypeId[]){scalar, scalar});
-    ValueId args = h->regions.at[body].args;
-    OpId sum = hlo_op(h, code, loc, 2, (ValueId[]){args, args + 1}, 1, &scalar);
-    hlo_region_push(h, body, sum);
-    hlo_region_push(h, body, hlo_op(h, HLO_RETURN, loc, 1, (ValueId[]){hlo_at(h, sum)->results}, 0, NULL));
-}
-
 static OpId join(Buckets *b, const Bucket *k) {
     Hlo *h = b->h;
     ValueId operands[MEMBERS_MAX];
@@ -282,7 +269,7 @@ static OpId join(Buckets *b, const Bucket *k) {
     op->extra = like.extra;
     op->nextra = like.nextra;
     if (like.nregions)
-        add_combiner(b, id, &like);
+        hlo_op_add_combiner(h, id, combiner(h, &like), h->values.at[hlo_op_region(h, &like, 0)->args].type);
     walk_grow(&b->w);
     for (uint32_t i = 0; i < k->ops.n; i++)
         walk_replace(&b->w, hlo_at(h, k->ops.at[i])->results, hlo_at(h, id)->results + i);

@@ -87,12 +87,6 @@ OpId loop_change(Compile *c, Walk *w, OpId id, const LoopChange *ch) {
 
 // --- stacks -------------------------------------------------------------------------------------------
 
-static ValueId push(Walk *w, OpList *ops, OpId id) {
-    VEC_PUSH(w->arena, ops, id);
-    walk_grow(w);
-    return hlo_at(w->hlo, id)->results;
-}
-
 static TypeId stack_type(Hlo *h, ValueId piece, int64_t n) {
     const HloType t = *hlo_value_type(h, piece);
     int64_t dims[OTRN_MAX_RANK] = {n};
@@ -102,12 +96,12 @@ static TypeId stack_type(Hlo *h, ValueId piece, int64_t n) {
 }
 
 ValueId loop_new_stack(Walk *w, OpList *ops, ValueId piece, int64_t n, LocId loc) {
-    return push(w, ops, hlo_op_splat(w->hlo, loc, stack_type(w->hlo, piece, n), (char[16]){0}));
+    return walk_push_to(w, ops, hlo_op_splat(w->hlo, loc, stack_type(w->hlo, piece, n), (char[16]){0}));
 }
 
 // Places of a piece: the index, and 0 for what it has whole.
 static uint32_t set_places(Walk *w, OpList *ops, ValueId *operands, uint32_t at, ValueId index, int rank, LocId loc) {
-    ValueId zero = push(w, ops, hlo_op_splat(w->hlo, loc, w->hlo->values.at[index].type, (char[16]){0}));
+    ValueId zero = walk_push_to(w, ops, hlo_op_splat(w->hlo, loc, w->hlo->values.at[index].type, (char[16]){0}));
     operands[at++] = index;
     for (int d = 1; d < rank; d++)
         operands[at++] = zero;
@@ -126,8 +120,8 @@ ValueId loop_read_piece(Walk *w, OpList *ops, ValueId stack, ValueId index, Type
     uint32_t n = set_places(w, ops, operands, 1, index, t.rank, loc);
     OpId read = hlo_op(h, HLO_DYNAMIC_SLICE, loc, n, operands, 1, &part);
     hlo_set_ints(h, read, AK_SLICE_SIZES, sizes, (uint32_t)t.rank);
-    ValueId there = push(w, ops, read);
-    return push(w, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &there, 1, &piece));
+    ValueId there = walk_push_to(w, ops, read);
+    return walk_push_to(w, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &there, 1, &piece));
 }
 
 ValueId loop_write_piece(Walk *w, OpList *ops, ValueId stack, ValueId piece, ValueId index, LocId loc) {
@@ -135,9 +129,9 @@ ValueId loop_write_piece(Walk *w, OpList *ops, ValueId stack, ValueId piece, Val
     ValueId operands[OTRN_MAX_RANK + 2] = {stack};
     TypeId part = stack_type(h, piece, 1), whole = h->values.at[stack].type;
     int rank = hlo_type(h, part)->rank;
-    operands[1] = push(w, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &piece, 1, &part));
+    operands[1] = walk_push_to(w, ops, hlo_op(h, HLO_RESHAPE, loc, 1, &piece, 1, &part));
     uint32_t n = set_places(w, ops, operands, 2, index, rank, loc);
-    return push(w, ops, hlo_op(h, HLO_DYNAMIC_UPDATE_SLICE, loc, n, operands, 1, &whole));
+    return walk_push_to(w, ops, hlo_op(h, HLO_DYNAMIC_UPDATE_SLICE, loc, n, operands, 1, &whole));
 }
 
 // --- stacks of wide values ----------------------------------------------------------------------------

@@ -377,12 +377,6 @@ static bool choose(Remat *r) {
 
 // --- the first loop -----------------------------------------------------------------------------------
 
-static ValueId push(Remat *r, OpList *ops, OpId id) {
-    VEC_PUSH(r->c->scratch, ops, id);
-    walk_grow(&r->w);
-    return hlo_at(r->h, id)->results;
-}
-
 typedef struct NewStacks {
     ValueId *of, *start, *next;
     uint32_t n;
@@ -448,7 +442,7 @@ static ValueId push_copy(Remat *r, OpList *ops, const HloOp *op) {
     OpId made = hlo_op_like(h, op, operands, h->values.at[op->results].type);
     if (combiner)
         hlo_op_add_combiner(h, made, combiner, h->values.at[operands[1]].type);
-    return push(r, ops, made);
+    return walk_push_to(&r->w, ops, made);
 }
 
 // The value as the second loop has it.

@@ -210,11 +210,7 @@ static TypeId piece_type(Stacks *s, ValueId v) {
 
 static ValueId piece_of(Stacks *s, ValueId v);
 
-static ValueId push(Stacks *s, OpId id) {
-    VEC_PUSH(s->c->scratch, &s->made, id);
-    walk_grow(&s->w);
-    return hlo_at(s->h, id)->results;
-}
+static ValueId push(Stacks *s, OpId id) { return walk_push_to(&s->w, &s->made, id); }
 
 static ValueId whole_of(Stacks *s, ValueId v) {
     place_early(s, v);

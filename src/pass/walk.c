@@ -52,12 +52,14 @@ bool walk_find(const Hlo *h, RegionId r, WalkFind found, void *pass) {
     return false;
 }
 
-ValueId walk_push(Walk *w, OpId id) {
+ValueId walk_push_to(Walk *w, OpList *ops, OpId id) {
     assert(id && id < w->hlo->ops.n);
-    VEC_PUSH(w->arena, &w->out, id);
+    VEC_PUSH(w->arena, ops, id);
     walk_grow(w);
     return hlo_at(w->hlo, id)->results;
 }
+
+ValueId walk_push(Walk *w, OpId id) { return walk_push_to(w, &w->out, id); }
 
 // --- making ------------------------------------------------------------------------------------------
 

@@ -56,6 +56,7 @@ static inline void walk_list(Arena *a, const Hlo *h, RegionId r, OpList *out) { 
 }
 void walk_rewrite(Walk *w, RegionId r, WalkVisit visit, void *pass); // inner regions first, as deep as w->depth says
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
+ValueId walk_push_to(Walk *w, OpList *ops, OpId id); // into another
 // What passes make most, at the place of the op in hand: into the list, and its result.
 ValueId walk_op(Walk *w, HloOpcode code, uint32_t n, const ValueId *in, TypeId type);
 ValueId walk_unary(Walk *w, HloOpcode code, ValueId x);              // results have the type of x
