@@ -422,3 +422,39 @@ def test_cross_entropy_leaves_ignored_labels_out(shape, reduction):
         want = F.cross_entropy(x, target, w, reduction=reduction, ignore_index=ignored)
         on = [t if t is None else t.to("neuron") for t in (x, target, w)]
         torch.testing.assert_close(F.cross_entropy(*on, reduction=reduction, ignore_index=ignored).cpu(), want)
+
+
+def test_batch_norm_over_processes_has_its_kernels():
+    """The five operators of nn.SyncBatchNorm, two processes' halves joined by hand: a batch norm of the whole."""
+    x, weight, bias, grad = torch.randn(6, 3, 4), torch.rand(3) + 0.5, torch.randn(3), torch.randn(6, 3, 4)
+    norm = nn.BatchNorm1d(3)
+    norm.weight.data, norm.bias.data = weight.clone(), bias.clone()
+    whole = x.clone().requires_grad_()
+    expected = norm(whole)
+    expected.backward(grad)
+
+    before = {h.name: h.runs for h in eager.HOST}
+    parts, grads = x.to("neuron").split([2, 4]), grad.to("neuron").split([2, 4])
+    weight, bias, counts = weight.to("neuron"), bias.to("neuron"), torch.tensor([8.0, 16.0]).to("neuron")
+    mean, invstd = map(torch.stack, zip(*[torch.batch_norm_stats(p, 1e-5) for p in parts], strict=True))
+    running = torch.zeros(3).to("neuron"), torch.ones(3).to("neuron")
+    mean, invstd = torch.batch_norm_gather_stats_with_counts(parts[0], mean, invstd, *running, 0.1, 1e-5, counts)
+    out = [torch.batch_norm_elemt(p, weight, bias, mean, invstd, 1e-5) for p in parts]
+    sums = [torch.batch_norm_backward_reduce(g, p, mean, invstd, weight, True, True, True) for g, p in zip(grads, parts, strict=True)]
+    dy, dy_xmu, grad_weight, grad_bias = (a + b for a, b in zip(*sums, strict=True))
+    back = [torch.batch_norm_backward_elemt(g, p, mean, invstd, weight, dy, dy_xmu, counts.int()) for g, p in zip(grads, parts, strict=True)]
+    for ours, theirs in [
+        (torch.cat(out), expected.detach()), (torch.cat(back), whole.grad), (grad_weight, norm.weight.grad), (grad_bias, norm.bias.grad),
+        (running[0], norm.running_mean), (running[1], norm.running_var),
+    ]:  # fmt: skip
+        torch.testing.assert_close(ours.cpu(), theirs, rtol=1e-5, atol=1e-6)
+    assert before == {h.name: h.runs for h in eager.HOST}
+
+
+def test_kernels_of_ours_are_not_captured(fresh):
+    """A size that depends on values breaks a graph; what the device does for it is not one of the user's frames."""
+    x = torch.tensor([0.0, 1.0, 2.0]).to("neuron")
+    assert torch.compile(lambda x: torch.nonzero(x).sum() + 1, backend="neuron")(x).item() == 4
+    assert not [g for g in fresh.graphs if "sized.py" in getattr(g, "title", "")]
+    seen = torch._dynamo.utils.counters["graph_break"]
+    assert not [why for why in seen if "sized.py" in why or "Tensor.item" in why], seen

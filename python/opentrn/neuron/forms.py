@@ -89,6 +89,65 @@ def _update_scale(scale, tracker, found_inf, growth, backoff, interval):
     return scale
 
 
+# --- batch norm over several processes ------------------------------------------------------------
+
+
+def _channels(x, value):
+    """A value for each channel beside x, in the type sums are made in."""
+    return value.to(_wide(x)).reshape(1, -1, *[1] * (x.dim() - 2))
+
+
+def _wide(x):
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+def _channel_sums(x):
+    return x.sum([d for d in range(x.dim()) if d != 1])
+
+
+def _channel_stats(x, eps):
+    x = x.to(_wide(x))
+    count = x.numel() // x.shape[1]
+    mean = _channel_sums(x) / count
+    return mean, (_channel_sums((x - _channels(x, mean)).square()) / count + eps).rsqrt()
+
+
+def _normalized(x, weight, bias, mean, invstd, eps):
+    out = (x.to(_wide(x)) - _channels(x, mean)) * _channels(x, invstd)
+    out = out if weight is None else out * _channels(x, weight)
+    out = out if bias is None else out + _channels(x, bias)
+    return out.to(x.dtype)
+
+
+def _joined_stats(x, mean, invstd, running_mean, running_var, momentum, eps, counts):
+    """Of the rows that the processes sent."""
+    counts = counts.to(mean.dtype).reshape(-1, 1)
+    total = counts.sum()
+    whole = (mean * counts).sum(0) / total
+    spread = ((invstd.reciprocal().square() - eps + (mean - whole).square()) * counts).sum(0)
+    if running_mean is not None:
+        running_mean.copy_(running_mean * (1 - momentum) + whole * momentum)
+    if running_var is not None:
+        running_var.copy_(running_var * (1 - momentum) + spread / (total - 1) * momentum)
+    return whole, (spread / total + eps).rsqrt()
+
+
+def _normalized_sums(grad, x, mean, invstd, weight, input_g, weight_g, bias_g):
+    wide = grad.to(_wide(x))
+    sums, products = _channel_sums(wide), _channel_sums(wide * (x.to(_wide(x)) - _channels(x, mean)))
+    kind = mean.dtype if weight is None else weight.dtype
+    given = (sums, products) if input_g else (None, None)
+    return *given, (products * invstd).to(kind) if weight_g else None, sums.to(kind) if bias_g else None
+
+
+def _normalized_backward(grad, x, mean, invstd, weight, sums, products, counts):
+    total = counts.sum().to(_wide(x))
+    slope = invstd.square() * products / total
+    out = grad.to(_wide(x)) - _channels(x, sums / total) - (x.to(_wide(x)) - _channels(x, mean)) * _channels(x, slope)
+    out = out * _channels(x, invstd)
+    return (out if weight is None else out * _channels(x, weight)).to(x.dtype)
+
+
 # --- layers of torch.nn in evaluation, which torch hands to a device whole --------------------------
 
 
@@ -194,6 +253,11 @@ FORMS: dict[torch._ops.OpOverload, Callable[..., Any]] = {
     aten._amp_update_scale_.default: _update_scale,
     aten._native_multi_head_attention.default: _attention,
     aten._transformer_encoder_layer_fwd.default: _encoder_layer,
+    aten.batch_norm_stats.default: _channel_stats,
+    aten.batch_norm_elemt.default: _normalized,
+    aten.batch_norm_gather_stats_with_counts.default: _joined_stats,
+    aten.batch_norm_backward_reduce.default: _normalized_sums,
+    aten.batch_norm_backward_elemt.default: _normalized_backward,
     aten._logcumsumexp.default: torch.logcumsumexp,
     aten._cummax_helper.default: _running_best(torch.cummax),
     aten._cummin_helper.default: _running_best(torch.cummin),

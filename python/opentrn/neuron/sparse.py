@@ -131,7 +131,7 @@ def install():
     """Gives torch the kernels; they are there as long as what is returned."""
     library = torch_library.Library("aten", "IMPL")
     for name, kernel in (_KERNELS | _PRODUCTS | {"_sparse_sparse_matmul": _mm}).items():
-        library.impl(name, kernel, "SparsePrivateUse1")
+        library.impl(name, torch._disable_dynamo(kernel), "SparsePrivateUse1")
     for name, kernel in (_PRODUCTS | {"sparse_sampled_addmm": _sampled_addmm}).items():
-        library.impl(name, kernel, "SparseCsrPrivateUse1")
+        library.impl(name, torch._disable_dynamo(kernel), "SparseCsrPrivateUse1")
     return library
