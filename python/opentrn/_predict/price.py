@@ -15,7 +15,7 @@ import pathlib
 import tempfile
 import time
 
-from opentrn import _library
+from opentrn._library import cache_path, library_path
 from opentrn._predict import machines
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.function import run
@@ -27,7 +27,7 @@ def _maker():
     """What is the same for all entries: the files that write programs and those that say what to write, JAX, which lowers them, the library, the
     machines, and options by environment. Hashed whole, so that nothing that changes a program's text finds the price of another."""
     seen = hashlib.sha256()
-    library, chips = pathlib.Path(_library.library_path()), machines.rows()[0]
+    library, chips = pathlib.Path(library_path()), machines.rows()[0]
     for path in (*sorted(pathlib.Path(__file__).parent.glob("*.py")), *sorted(chips.glob("*.chip")), *sorted(chips.glob("*.table"))):
         seen.update(f"\n{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
     at, options = library.stat(), sorted((k, v) for k, v in os.environ.items() if k.startswith("OTRN_") and k != "OTRN_CACHE_DIR")
@@ -48,7 +48,7 @@ class Prices:
 
     def __init__(self, machine, jobs=None, cache=True):
         self.machine, self.known, self.jobs = machine, {}, jobs or os.cpu_count() or 1
-        self.folder, self.maker = (_library.cache_path() / "predict" if cache else None), _maker()
+        self.folder, self.maker = (cache_path() / "predict" if cache else None), _maker()
         self.made = 0
 
     def __call__(self, what):
