@@ -216,6 +216,22 @@ def vae(w, images, code=128):
     return ((wide - images) ** 2).mean() - 0.5 * (1 + spread - mean**2 - jnp.exp(spread)).mean()
 
 
+def vq_vae(w, images, width=256, codes=8192):
+    """An autoencoder whose codes are the nearest of a table (argmin), with the gradient passed straight through."""
+    x = images.astype(w.dtype)
+    for out in (64, width):
+        x = jax.nn.relu(conv(w, x, out, 4, 2) + w(out))
+    table, flat = w(codes, width).astype(jnp.float32), x.reshape(-1, width).astype(jnp.float32)
+    nearest = jnp.argmin((table**2).sum(1) - 2 * flat @ table.T, -1)
+    code = table[nearest]
+    keep = jax.lax.stop_gradient
+    beside = ((keep(flat) - code) ** 2).mean() + 0.25 * ((flat - keep(code)) ** 2).mean()
+    x = (flat + keep(code - flat)).reshape(x.shape).astype(w.dtype)
+    for out in (64, 3):
+        x = jax.lax.conv_transpose(jax.nn.relu(x), w(4, 4, x.shape[-1], out), (2, 2), "SAME") + w(out)
+    return ((x.astype(jnp.float32) - images) ** 2).mean() + beside
+
+
 def nerf_batch(rays=1024, points=64):
     return [f32(rays, points, 3), f32(rays, 3), f32(rays, 3)]
 
@@ -302,6 +318,36 @@ def mamba(w, tokens, targets, width=512, layers=2, state=16, vocab=32000, scan=T
     table = w(vocab, width)
     x = w.stack(layers, layer, table[tokens], scan=scan)
     return cross_entropy(layer_norm(w, x) @ table.T, targets)
+
+
+def lru(w, tokens, targets, width=256, layers=2, vocab=10000):
+    """Linear recurrent units: a complex state that decays and rotates, as an associative scan over positions."""
+
+    def layer(w, x):
+        decay = jnp.exp(jax.lax.complex(-jnp.exp(w(width).astype(jnp.float32)), w(width).astype(jnp.float32)))
+        h = layer_norm(w, x)
+        add = jax.lax.complex(*(dense(w, h, width, bias=False).astype(jnp.float32) for _ in range(2)))
+        join = lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1])
+        _, state = jax.lax.associative_scan(join, (jnp.broadcast_to(decay, add.shape), add), axis=1)
+        seen = dense(w, jnp.concatenate([state.real, state.imag], -1).astype(x.dtype), width)
+        return x + mlp(w, jax.nn.gelu(seen), [4 * width, width], jax.nn.gelu)
+
+    table = w(vocab, width)
+    return cross_entropy(layer_norm(w, w.stack(layers, layer, table[tokens])) @ table.T, targets)
+
+
+def sorted_experts(w, tokens, targets, width=512, hidden=1024, experts=8, chosen=2, vocab=16384):
+    """Experts without a capacity: rows sorted by their expert, one ragged product for all of them."""
+    table = w(vocab, width)
+    x = table[tokens].reshape(-1, width)
+    h = layer_norm(w, x)
+    share, expert = jax.lax.top_k(jax.nn.softmax(dense(w, h, experts, bias=False).astype(jnp.float32)), chosen)
+    order = jnp.argsort(expert.reshape(-1))
+    rows, sizes = h[order // chosen], jnp.bincount(expert.reshape(-1), length=experts).astype(jnp.int32)
+    inside = jax.nn.silu(jax.lax.ragged_dot(rows, w(experts, width, hidden), sizes))
+    out = jax.lax.ragged_dot(inside, w(experts, hidden, width), sizes) * share.reshape(-1)[order][:, None].astype(x.dtype)
+    x = x + jnp.zeros_like(x).at[order // chosen].add(out)
+    return cross_entropy(layer_norm(w, x).reshape(*tokens.shape, width) @ table.T, targets)
 
 
 def linear_attention(w, tokens, targets, width=512, layers=4, heads=8, block=64, vocab=32000):
