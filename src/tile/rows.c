@@ -18,6 +18,8 @@
 #include "base/draw.h"
 #include "mach/price.h"
 
+#define CUT_COLS_MIN 8 // of a row cut for more partitions
+
 // --- memory ------------------------------------------------------------------------------------------------
 
 static uint32_t slot_at(const RowOp *r, uint32_t set, uint32_t slot) {
@@ -577,11 +579,31 @@ static void emit_wedge(RowOp *r) {
     rows_close(r);
 }
 
+// Few rows leave most partitions idle. Where nothing is one a row, each is cut into as many short ones as fill them, if engines save more by that
+// than it takes to start the transfers of operands that every row has: as many as there are rows, not one.
+static void cut_few_rows(RowOp *r) {
+    int64_t parts = 1, ops = 0, starts = 0;
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = rows_node(r, i);
+        if ((!n->full && !n->scalar && n->kind != NODE_CONST) || (n->kind == NODE_INPUT && n->full && rows_input_block(r, n)))
+            return;
+        ops += n->kind == NODE_OP;
+        starts += n->kind == NODE_INPUT && n->full && rows_input_period(r, n) == 1 ? r->rows - 1 : 0;
+    }
+    for (int64_t k = 2; k * r->rows <= PARTITIONS && r->cols / k >= CUT_COLS_MIN; k++)
+        if (r->cols % k == 0)
+            parts = k;
+    if ((double)(ops * (r->cols - r->cols / parts)) / r->e->chip->vector_ghz > (double)starts * r->e->chip->dma_issue_ns)
+        r->rows *= parts, r->cols /= parts;
+}
+
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
     assert(s->kind == STEP_ROWS);
     rows_read(r);
     r->flat = is_flat(r);
+    if (!r->flat)
+        cut_few_rows(r);
     r->wedge = r->flat ? e->l->wedge_of[s->op] : NULL;
     if (r->wedge) {
         emit_wedge(r);
