@@ -8,9 +8,6 @@
 // expand_more.c
 RuleFn expand_mhlo_call, expand_approx_top_k, expand_ragged_all_to_all, expand_normal, expand_check_state, expand_constant_like;
 RuleFn expand_scan, expand_ragged_dot, expand_broadcasting;
-// Ops made from here on go to a region: hold the list, then give it to the region.
-OpList expand_list_begin(Walk *w);
-void expand_list_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n);
 
 // XLA's calls for decompositions: expand_qr.c, expand_lu.c, expand_eigh.c
 RuleFn expand_qr, expand_lu, expand_eigh;

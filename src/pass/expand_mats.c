@@ -104,15 +104,15 @@ ValueId mats_steps(Mats *q, bool back, MatsMore *more, MatsStep *body, uint32_t 
     OpId loop = hlo_op(h, HLO_WHILE, q->w->loc, n + 1, in, n + 1, types);
     RegionId cond = hlo_op_add_region(h, loop, n + 1, types), inner = hlo_op_add_region(h, loop, n + 1, types);
     walk_grow(q->w);
-    OpList outer = expand_list_begin(q->w);
+    OpList outer = walk_region_begin(q->w);
     ValueId last = walk_number(q->w, counter, (double)q->k);
     ValueId args = h->regions.at[cond].args, go = walk_compare(q->w, CMP_LT, CMPT_NOTYPE, args, last);
     for (uint32_t i = 0; i < n; i++)
         carried[i] = args + 1 + i;
     if (more)
         go = walk_binary(q->w, HLO_AND, go, more(q, carried));
-    expand_list_end(q->w, cond, outer, &go, 1);
-    outer = expand_list_begin(q->w);
+    walk_region_end(q->w, cond, outer, &go, 1);
+    outer = walk_region_begin(q->w);
     args = h->regions.at[inner].args;
     ValueId step = args;
     for (uint32_t i = 0; i < n; i++)
@@ -121,6 +121,6 @@ ValueId mats_steps(Mats *q, bool back, MatsMore *more, MatsStep *body, uint32_t 
         step = walk_binary(q->w, HLO_SUBTRACT, walk_number(q->w, counter, (double)(q->k - 1)), args);
     body(q, step, carried, out + 1);
     out[0] = walk_binary(q->w, HLO_ADD, args, walk_number(q->w, counter, 1));
-    expand_list_end(q->w, inner, outer, out, n + 1);
+    walk_region_end(q->w, inner, outer, out, n + 1);
     return walk_push(q->w, loop) + 1;
 }

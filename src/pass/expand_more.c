@@ -34,20 +34,6 @@ static bool calls(const HloOp *op, const char *target) {
     return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), target);
 }
 
-OpList expand_list_begin(Walk *w) {
-    OpList outer = w->out;
-    w->out = (OpList){0};
-    return outer;
-}
-
-void expand_list_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
-    assert(w->hlo->regions.at[r].ops.n == 0); // a region is filled once
-    for (uint32_t i = 0; i < w->out.n; i++)
-        hlo_region_push(w->hlo, r, w->out.at[i]);
-    hlo_region_push(w->hlo, r, hlo_op(w->hlo, HLO_RETURN, w->loc, n, results, 0, NULL));
-    w->out = outer;
-}
-
 // --- rng -----------------------------------------------------------------------------------------
 
 ValueId expand_normal(Walk *w, const HloOp *op) {
@@ -332,12 +318,12 @@ ValueId expand_scan(Walk *w, const HloOp *op) {
     OpId loop = hlo_op(h, HLO_WHILE, s.op.loc, n, init, n, types);
     RegionId cond = hlo_op_add_region(h, loop, n, types), body = hlo_op_add_region(h, loop, n, types);
     walk_grow(w);
-    OpList outer = expand_list_begin(w);
+    OpList outer = walk_region_begin(w);
     ValueId go = walk_compare(w, CMP_LT, CMPT_NOTYPE, h->regions.at[cond].args, scalar(w, DT_I64, (double)s.size));
-    expand_list_end(w, cond, outer, &go, 1);
-    outer = expand_list_begin(w);
+    walk_region_end(w, cond, outer, &go, 1);
+    outer = walk_region_begin(w);
     scan_body(w, &s, body, results);
-    expand_list_end(w, body, outer, results, n);
+    walk_region_end(w, body, outer, results, n);
     ValueId out = walk_push(w, loop);
     for (uint32_t i = 1; i < s.op.nresults; i++)
         walk_replace(w, s.op.results + i, out + 1 + i);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "pass/group.h"
+#include "pass/rows_make.h"
 #include "pass/schedule.h"
 
 #define GROUP_INPUTS_MAX 16
@@ -91,32 +92,31 @@ static void add_inputs(Grouper *f, const HloOp *op, uint32_t group, uint32_t oth
     }
 }
 
-static void copy_member(Grouper *f, ValueMap *b, RegionId r, OpId id) {
-    Hlo *h = f->w.hlo;
-    HloOp op = *hlo_at(h, id);
-    ValueId operands[3];
-    for (uint32_t k = 0; k < op.noperands; k++) {
-        ValueId v = hlo_operand(h, &op, k), in = value_map_get(b, v);
-        const HloAttr *splat = in ? NULL : splat_value(h, v);
-        if (!in && splat) {
-            TypeId t = scalar_type(h, v);
-            HloAttr value = *splat;
-            value.type = t;
-            OpId c = hlo_op(h, HLO_CONSTANT, op.loc, 0, NULL, 1, &t);
-            *hlo_attr_slot(h, c, AK_VALUE) = value;
-            hlo_region_push(h, r, c);
-            in = hlo_at(h, c)->results;
-            value_map_set(f->w.arena, b, v, in);
-        } else if (!in) {
-            in = scalar_behind(h, v); // read from outside the region
-        }
-        assert(in && hlo_value_type(h, in)->rank == 0); // one element's work
-        operands[k] = in;
+static ValueId operand_in(Grouper *f, RowsMake *m, ValueId v) {
+    const Hlo *h = f->w.hlo;
+    ValueId in = rows_make_get(m, v);
+    const HloAttr *splat = in ? NULL : splat_value(h, v);
+    int64_t kind;
+    if (splat) {
+        in = walk_push(&f->w, hlo_op_splat(f->w.hlo, f->w.loc, scalar_type(f->w.hlo, v), splat->data));
+        rows_make_set(m, v, in);
     }
-    TypeId t = scalar_type(h, op.results);
-    OpId made = hlo_op_like(h, &op, operands, t);
-    hlo_region_push(h, r, made);
-    value_map_set(f->w.arena, b, op.results, hlo_at(h, made)->results);
+    in = in ? in : scalar_behind(h, v); // read from outside the region
+    if (in)
+        return in;
+    v = repeated_behind(h, v, &kind);
+    return rows_make_arg(m, rows_make_operand(m, v, kind));
+}
+
+static ValueId member_in(void *of, RowsMake *m, const HloOp *op) {
+    Grouper *f = of;
+    ValueId in[3];
+    assert(op->noperands <= 3);
+    for (uint32_t k = 0; k < op->noperands; k++) {
+        in[k] = operand_in(f, m, hlo_operand(f->w.hlo, op, k));
+        assert(hlo_value_type(f->w.hlo, in[k])->rank == 0); // one element's work
+    }
+    return walk_push(&f->w, hlo_op_like(f->w.hlo, op, in, scalar_type(f->w.hlo, op->results)));
 }
 
 // A single op is worth it when an operand then need not be written out at full size.
@@ -149,31 +149,13 @@ static void close_fused(Grouper *f, uint32_t group) {
     for (uint32_t i = 0; i < g.ops.n; i++)
         add_inputs(f, hlo_at(h, g.ops.at[i]), group, group, &inputs);
     group_outputs(f, group, &outputs);
-    TypeId *types = ARENA_NEWN(f->w.arena, TypeId, inputs.n + outputs.n + 1);
-    for (uint32_t i = 0; i < outputs.n; i++)
-        types[i] = h->values.at[outputs.at[i]].type;
-    LocId loc = hlo_at(h, g.ops.at[g.ops.n - 1])->loc;
-    int64_t *kinds = ARENA_NEWN(h->arena, int64_t, inputs.n + 1);
-    ValueId *operands = ARENA_NEWN(f->w.arena, ValueId, inputs.n + 1);
-    for (uint32_t i = 0; i < inputs.n; i++)
-        operands[i] = repeated_behind(h, inputs.at[i], &kinds[i]);
-    OpId fused = hlo_op(h, HLO_FUSED, loc, inputs.n, operands, outputs.n, types);
-    *hlo_attr_slot(h, fused, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = inputs.n, .ints = kinds};
-    for (uint32_t i = 0; i < inputs.n; i++)
-        types[i] = scalar_type(h, inputs.at[i]);
-    RegionId r = hlo_op_add_region(h, fused, inputs.n, types);
-    ValueMap b = {0}; // value outside -> value inside the region
-    for (uint32_t i = 0; i < inputs.n; i++)
-        value_map_set(f->w.arena, &b, inputs.at[i], h->regions.at[r].args + i);
-    for (uint32_t i = 0; i < g.ops.n; i++)
-        copy_member(f, &b, r, g.ops.at[i]);
-    ValueId *yield = ARENA_NEWN(f->w.arena, ValueId, outputs.n + 1);
-    for (uint32_t i = 0; i < outputs.n; i++)
-        yield[i] = value_map_get(&b, outputs.at[i]);
-    hlo_region_push(h, r, hlo_op(h, HLO_RETURN, loc, outputs.n, yield, 0, NULL));
-    ValueId results = walk_push(&f->w, fused);
-    for (uint32_t i = 0; i < outputs.n; i++)
-        walk_replace(&f->w, outputs.at[i], results + i);
+    RowsMake m = {.c = f->w.c, .h = h, .fused = true};
+    for (uint32_t i = 0; i < inputs.n; i++) {
+        int64_t kind;
+        ValueId v = repeated_behind(h, inputs.at[i], &kind);
+        rows_make_operand(&m, v, kind);
+    }
+    rows_make_group(&m, &f->w, &g.ops, 0, &outputs, member_in, f);
 }
 
 // --- small reductions --------------------------------------------------------------------------------------

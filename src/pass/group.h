@@ -12,7 +12,7 @@
 #define GROUP_OPS_MAX 192
 
 typedef struct Group {
-    VEC(OpId) ops;
+    OpList ops;
     bool open;
     uint32_t last;  // place of the last one that joined
     TypeId shape;   // of fuse.c: type of one member's result, only its dimensions count

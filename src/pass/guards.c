@@ -134,29 +134,6 @@ static bool find_group(Guards *g, OpId rows, Group *p) {
 
 // --- the question ------------------------------------------------------------------------------------
 
-static ValueId number_inside(Hlo *h, RegionId r, LocId loc, TypeId type, double x) {
-    uint8_t bits[8];
-    dtype_from_f64(hlo_type(h, type)->dtype, bits, x);
-    OpId id = hlo_op_splat(h, loc, type, bits);
-    hlo_region_push(h, r, id);
-    return hlo_at(h, id)->results;
-}
-
-static ValueId inside(Hlo *h, RegionId r, HloOpcode code, LocId loc, ValueId v, TypeId type) {
-    OpId id = hlo_op(h, code, loc, 1, &v, 1, &type);
-    hlo_region_push(h, r, id);
-    return hlo_at(h, id)->results;
-}
-
-static ValueId maximum_inside(Hlo *h, RegionId r, LocId loc, ValueId v, TypeId scalar) {
-    ValueId least = number_inside(h, r, loc, scalar, -HUGE_VAL);
-    OpId id = hlo_op(h, HLO_REDUCE, loc, 2, (ValueId[]){v, least}, 1, &scalar);
-    hlo_set_ints(h, id, AK_DIMENSIONS, (int64_t[]){0}, 1);
-    hlo_op_add_combiner(h, id, HLO_MAXIMUM, scalar);
-    hlo_region_push(h, r, id);
-    return hlo_at(h, id)->results;
-}
-
 // The largest of |x|, or -x, of all elements, as a number of f32; 0: the tensor cannot be cut into rows.
 static ValueId largest(Guards *g, LocId loc, ValueId v, HloOpcode code) {
     Hlo *h = g->h;
@@ -166,16 +143,14 @@ static ValueId largest(Guards *g, LocId loc, ValueId v, HloOpcode code) {
     if (cols < COLUMNS_LEAST)
         return 0;
     int64_t rows = t.elems / cols;
-    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL), wide = hlo_type_tensor(h, DT_F32, 1, &cols);
+    TypeId scalar = hlo_type_tensor(h, DT_F32, 0, NULL);
     RowsMake m = {.c = g->c, .h = h};
     rows_make_operand(&m, walk_reshape(&g->w, v, 2, (int64_t[]){rows, cols}), FUSED_SAME);
     rows_make_begin(&m, loc, cols, 1, (TypeId[]){hlo_type_tensor(h, DT_F32, 1, &rows)});
-    ValueId x = rows_make_arg(&m, 0);
-    x = t.dtype == DT_F32 ? x : inside(h, m.region, HLO_CONVERT, loc, x, wide);
-    x = inside(h, m.region, code, loc, x, wide);
-    Values yield = {0};
-    VEC_PUSH(g->c->scratch, &yield, maximum_inside(h, m.region, loc, x, scalar));
-    rows_make_end(&m, &yield);
+    OpList outer = walk_region_begin(&g->w);
+    ValueId x = walk_unary(&g->w, code, walk_convert(&g->w, rows_make_arg(&m, 0), DT_F32));
+    x = walk_reduce(&g->w, HLO_MAXIMUM, x, walk_number(&g->w, scalar, -HUGE_VAL), (int64_t[]){0}, 1, scalar);
+    walk_region_end(&g->w, m.region, outer, &x, 1);
     ValueId each = walk_push(&g->w, m.op);
     return walk_reduce(&g->w, HLO_MAXIMUM, each, walk_number(&g->w, scalar, -HUGE_VAL), (int64_t[]){0}, 1, scalar);
 }
@@ -215,7 +190,11 @@ static ValueId ask(Guards *g, const Group *p, LocId loc) {
 static void copy_with_inf(Guards *g, RowsMake *m, OpId id) { // a select: its number becomes -inf
     HloOp op = *hlo_at(g->h, id);
     ValueId fill = hlo_operand(g->h, &op, 2), was = rows_make_get(m, fill);
-    rows_make_set(m, fill, number_inside(g->h, m->region, op.loc, g->h->values.at[op.results].type, -HUGE_VAL));
+    uint8_t bits[8];
+    dtype_from_f64(hlo_value_type(g->h, op.results)->dtype, bits, -HUGE_VAL);
+    OpId none = hlo_op_splat(g->h, op.loc, g->h->values.at[op.results].type, bits);
+    hlo_region_push(g->h, m->region, none);
+    rows_make_set(m, fill, hlo_at(g->h, none)->results);
     rows_make_copy(m, id);
     rows_make_set(m, fill, was);
 }

@@ -18,6 +18,7 @@
 #include "mach/chipfile.h"
 #include "hlo/dot.h"
 #include "pass/group.h"
+#include "pass/rows_make.h"
 
 #define GROUP_INPUTS_MAX 20
 #define INTS_MIN_ELEMS 16384
@@ -49,24 +50,9 @@ typedef struct Build {
     Rows *r;
     const Group *g;
     uint32_t group;
-    RegionId region;
-    ValueMap map; // value outside -> value inside
-    VEC(Source) inputs;
 } Build;
 
-static ValueId inside(const Build *b, ValueId v) { return value_map_get(&b->map, v); }
-
-static void note(Build *b, ValueId from, ValueId to) { value_map_set(b->r->c->scratch, &b->map, from, to); }
-
 static bool is_member(const Build *b, ValueId v) { return group_member(&b->r->g, v) == b->group; }
-
-static uint32_t add_input(Build *b, Source s) {
-    for (uint32_t i = 0; i < b->inputs.n; i++)
-        if (b->inputs.at[i].v == s.v && b->inputs.at[i].kind == s.kind)
-            return i;
-    VEC_PUSH(b->r->c->scratch, &b->inputs, s);
-    return b->inputs.n - 1;
-}
 
 // The form an operand from outside has in a member: of a reduction its operand is full whatever it gives.
 static Form operand_form(const Rows *r, const HloOp *op) {
@@ -81,86 +67,56 @@ static Source input_source(const Rows *r, const HloOp *op, ValueId v) {
     return scalar ? s : (Source){v, FUSED_ROWS, 0};
 }
 
+static bool is_start(const HloOp *op, uint32_t k) { return op->code == HLO_REDUCE && k == 1; } // which is a number
+
 static bool needs_input(const Build *b, const HloOp *op, uint32_t k) {
     ValueId v = hlo_operand(b->r->h, op, k);
-    return !is_member(b, v) && !splat_value(b->r->h, v) && !(op->code == HLO_REDUCE && k == 1);
+    return !is_member(b, v) && !splat_value(b->r->h, v) && !is_start(op, k);
+}
+
+static uint32_t add_input(const Build *b, RowsMake *m, const HloOp *op, ValueId v) {
+    Source s = input_source(b->r, op, v);
+    return rows_make_operand(m, s.v, s.kind);
 }
 
 static TypeId inner_type(Hlo *h, int dtype, bool full, int64_t c) {
     return hlo_type_tensor(h, dtype, full, &c);
 }
 
-static ValueId push_in(Build *b, OpId id) {
-    hlo_region_push(b->r->h, b->region, id);
-    return hlo_at(b->r->h, id)->results;
-}
-
-static ValueId constant_in(Build *b, const HloAttr *splat, bool full, LocId loc) {
+static ValueId widened(Build *b, ValueId v) { // one a row -> a row
     Hlo *h = b->r->h;
-    HloAttr value = *splat;
-    value.type = inner_type(h, hlo_type(h, splat->type)->dtype, full, b->g->c);
-    OpId id = hlo_op(h, HLO_CONSTANT, loc, 0, NULL, 1, &value.type);
-    *hlo_attr_slot(h, id, AK_VALUE) = value;
-    return push_in(b, id);
+    return walk_broadcast(&b->r->g.w, v, NULL, 0, inner_type(h, hlo_value_type(h, v)->dtype, true, b->g->c));
 }
 
-static ValueId widen_in(Build *b, ValueId v, LocId loc) { // one a row -> a row
-    Hlo *h = b->r->h;
-    TypeId t = inner_type(h, hlo_value_type(h, v)->dtype, true, b->g->c);
-    OpId id = hlo_op(h, HLO_BROADCAST_IN_DIM, loc, 1, &v, 1, &t);
-    *hlo_attr_slot(h, id, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS};
-    return push_in(b, id);
-}
-
-static ValueId operand_in(Build *b, const HloOp *op, uint32_t k) {
+static ValueId operand_in(Build *b, RowsMake *m, const HloOp *op, uint32_t k) {
     Hlo *h = b->r->h;
     ValueId v = hlo_operand(h, op, k);
-    bool full = operand_form(b->r, op) == FORM_FULL;
+    bool full = operand_form(b->r, op) == FORM_FULL && !is_start(op, k);
     const HloAttr *splat = is_member(b, v) ? NULL : splat_value(h, v);
     if (splat)
-        return constant_in(b, splat, full, op->loc);
+        return walk_push(&b->r->g.w, hlo_op_splat(h, op->loc, inner_type(h, hlo_type(h, splat->type)->dtype, full, b->g->c), splat->data));
     if (is_member(b, v))
-        return inside(b, v);
-    uint32_t i = add_input(b, input_source(b->r, op, v));
-    assert(i < h->regions.at[b->region].nargs); // inputs were all known before the region was made
-    ValueId arg = h->regions.at[b->region].args + i;
-    return full && hlo_value_type(h, arg)->rank == 0 ? widen_in(b, arg, op->loc) : arg;
+        return rows_make_get(m, v);
+    ValueId arg = rows_make_arg(m, add_input(b, m, op, v));
+    return full && hlo_value_type(h, arg)->rank == 0 ? widened(b, arg) : arg;
 }
 
-static void reduce_in(Build *b, const HloOp *op) {
+static ValueId member_in(void *of, RowsMake *m, const HloOp *op) {
+    Build *b = of;
     Hlo *h = b->r->h;
+    Walk *w = &b->r->g.w;
     int dtype = hlo_value_type(h, op->results)->dtype;
-    TypeId scalar = inner_type(h, dtype, false, 0);
-    ValueId operands[2] = {operand_in(b, op, 0),
-                           constant_in(b, splat_value(h, hlo_operand(h, op, 1)), false, op->loc)};
-    OpId made = hlo_op(h, HLO_REDUCE, op->loc, 2, operands, 1, &scalar);
-    int64_t zero = 0;
-    *hlo_attr_slot(h, made, AK_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = 1, .ints = hlo_ints_dup(h, &zero, 1)};
-    reduce_region_like(h, op, made, scalar);
-    note(b, op->results, push_in(b, made));
-}
-
-static void copy_member(Build *b, OpId id) {
-    Hlo *h = b->r->h;
-    HloOp op = *hlo_at(h, id);
-    if (op.code == HLO_RESHAPE) {
-        note(b, op.results, inside(b, hlo_operand(h, &op, 0)));
-        return;
+    ValueId in[3];
+    if (op->code == HLO_RESHAPE || op->code == HLO_BROADCAST_IN_DIM) {
+        ValueId v = rows_make_get(m, hlo_operand(h, op, 0));
+        return op->code == HLO_RESHAPE ? v : widened(b, v);
     }
-    if (op.code == HLO_BROADCAST_IN_DIM) {
-        note(b, op.results, widen_in(b, inside(b, hlo_operand(h, &op, 0)), op.loc));
-        return;
-    }
-    if (op.code == HLO_REDUCE) {
-        reduce_in(b, &op);
-        return;
-    }
-    assert(op.noperands <= 3 && op.nresults == 1);
-    ValueId operands[3];
-    for (uint32_t k = 0; k < op.noperands; k++)
-        operands[k] = operand_in(b, &op, k);
-    TypeId t = inner_type(h, hlo_value_type(h, op.results)->dtype, form_of(b->r, op.results) == FORM_FULL, b->g->c);
-    note(b, op.results, push_in(b, hlo_op_like(h, &op, operands, t)));
+    assert(op->noperands <= 3 && op->nresults == 1);
+    for (uint32_t k = 0; k < op->noperands; k++)
+        in[k] = operand_in(b, m, op, k);
+    if (op->code == HLO_REDUCE)
+        return walk_reduce(w, reduce_body(h, op), in[0], in[1], (int64_t[]){0}, 1, inner_type(h, dtype, false, 0));
+    return walk_push(w, hlo_op_like(h, op, in, inner_type(h, dtype, form_of(b->r, op->results) == FORM_FULL, b->g->c)));
 }
 
 // An elementwise group that one product without batches feeds: it goes on with the product's tiles (epilogue.c), whatever its
@@ -245,17 +201,6 @@ static bool is_worth_it(const Rows *r, const Group *g) {
             return true;
     }
     return false;
-}
-
-static void make_region(Build *b, OpId made) {
-    Hlo *h = b->r->h;
-    TypeId *types = ARENA_NEWN(b->r->c->scratch, TypeId, b->inputs.n + 1);
-    for (uint32_t i = 0; i < b->inputs.n; i++)
-        types[i] = inner_type(h, hlo_value_type(h, b->inputs.at[i].v)->dtype,
-                              b->inputs.at[i].kind != FUSED_ROWS, b->g->c);
-    b->region = hlo_op_add_region(h, made, b->inputs.n, types);
-    for (uint32_t i = 0; i < b->g->ops.n; i++)
-        copy_member(b, b->g->ops.at[i]);
 }
 
 static bool is_movement(const Build *b, ValueId v) { // of another member
@@ -370,44 +315,24 @@ static void close_rows(Grouper *all, uint32_t group) {
     group_outputs(all, group, &outputs);
     if (!outputs.n || !(r->ints ? ints_worth_it(r, group, &outputs) : is_worth_it(r, g))) {
         for (uint32_t i = 0; i < g->ops.n; i++)
-            walk_push(&r->g.w, g->ops.at[i]);
+            walk_push(&all->w, g->ops.at[i]);
         return;
     }
     if (!g->c)
         g->c = g->period ? g->period : last_dimension(hlo_value_type(h, outputs.at[0]));
     leave_to_readers(r, group, &outputs);
     assert(g->c > 0 && g->n % g->c == 0);
-    Build b = {.r = r, .g = g, .group = group};
+    Build b = {r, g, group};
+    RowsMake m = {.c = r->c, .h = h};
     Values moved = {0};
     bring_work(&b, &outputs, &moved);
     for (uint32_t i = 0; i < g->ops.n; i++) {
         const HloOp *op = hlo_at(h, g->ops.at[i]);
         for (uint32_t k = 0; k < op->noperands; k++)
             if (needs_input(&b, op, k))
-                add_input(&b, input_source(r, op, hlo_operand(h, op, k)));
+                add_input(&b, &m, op, hlo_operand(h, op, k));
     }
-    TypeId *types = ARENA_NEWN(r->c->scratch, TypeId, outputs.n + 1);
-    ValueId *operands = ARENA_NEWN(r->c->scratch, ValueId, b.inputs.n + 1);
-    int64_t *kinds = ARENA_NEWN(h->arena, int64_t, b.inputs.n + 1);
-    for (uint32_t i = 0; i < outputs.n; i++)
-        types[i] = h->values.at[outputs.at[i]].type;
-    for (uint32_t i = 0; i < b.inputs.n; i++) {
-        operands[i] = b.inputs.at[i].v;
-        kinds[i] = b.inputs.at[i].kind;
-    }
-    LocId loc = hlo_at(h, g->ops.at[g->ops.n - 1])->loc;
-    OpId made = hlo_op(h, HLO_ROWS, loc, b.inputs.n, operands, outputs.n, types);
-    *hlo_attr_slot(h, made, AK_BROADCAST_DIMENSIONS) = (HloAttr){.kind = HA_INTS, .n = b.inputs.n, .ints = kinds};
-    *hlo_attr_slot(h, made, AK_DIMENSION) = (HloAttr){.kind = HA_INT, .i = g->c};
-    make_region(&b, made);
-    ValueId *yield = ARENA_NEWN(r->c->scratch, ValueId, outputs.n + 1);
-    for (uint32_t i = 0; i < outputs.n; i++)
-        yield[i] = inside(&b, outputs.at[i]);
-    assert(outputs.n && yield[outputs.n - 1]);
-    hlo_region_push(h, b.region, hlo_op(h, HLO_RETURN, loc, outputs.n, yield, 0, NULL));
-    ValueId results = walk_push(&r->g.w, made);
-    for (uint32_t i = 0; i < outputs.n; i++)
-        walk_replace(&r->g.w, outputs.at[i], results + i);
+    rows_make_group(&m, &all->w, &g->ops, g->c, &outputs, member_in, &b);
     for (uint32_t i = 0; i < moved.n; i++)
         move_outside(r, moved.at[i]);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows_make.c — putting a row program together from parts of others.
+// rows_make.c — putting row programs and fused work together.
 #include "pass/rows_make.h"
 
 #include <assert.h>
@@ -20,16 +20,18 @@ uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind) {
 
 void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults, const TypeId *types) {
     assert(m->operands.n == m->kinds.n);
-    assert(columns > 0 && nresults > 0);
+    assert(m->fused || columns > 0);
+    assert(nresults > 0);
     Hlo *h = m->h;
     m->columns = columns;
-    m->op = hlo_op(h, HLO_ROWS, loc, m->operands.n, m->operands.at, nresults, types);
+    m->op = hlo_op(h, m->fused ? HLO_FUSED : HLO_ROWS, loc, m->operands.n, m->operands.at, nresults, types);
     *hlo_attr_slot(h, m->op, AK_BROADCAST_DIMENSIONS) =
         (HloAttr){.kind = HA_INTS, .n = m->kinds.n, .ints = hlo_ints_dup(h, m->kinds.at, m->kinds.n)};
-    *hlo_attr_slot(h, m->op, AK_DIMENSION) = (HloAttr){.kind = HA_INT, .i = columns};
+    if (!m->fused)
+        hlo_set_int(h, m->op, AK_DIMENSION, columns);
     TypeId *inner = ARENA_NEWN(m->c->scratch, TypeId, m->operands.n + 1);
     for (uint32_t i = 0; i < m->operands.n; i++)
-        inner[i] = hlo_type_tensor(h, hlo_value_type(h, m->operands.at[i])->dtype, m->kinds.at[i] != FUSED_ROWS, &columns);
+        inner[i] = hlo_type_tensor(h, hlo_value_type(h, m->operands.at[i])->dtype, !m->fused && m->kinds.at[i] != FUSED_ROWS, &columns);
     m->region = hlo_op_add_region(h, m->op, m->operands.n, inner);
 }
 
@@ -90,6 +92,30 @@ void rows_make_end(RowsMake *m, const Values *yield) {
     assert(yield->n == hlo_at(m->h, m->op)->nresults);
     Hlo *h = m->h;
     hlo_region_push(h, m->region, hlo_op(h, HLO_RETURN, hlo_at(h, m->op)->loc, yield->n, yield->at, 0, NULL));
+}
+
+void rows_make_group(RowsMake *m, Walk *w, const OpList *members, int64_t columns, const Values *outputs, RowsMember *member, void *of) {
+    Hlo *h = m->h;
+    TypeId *types = ARENA_NEWN(w->arena, TypeId, outputs->n + 1);
+    ValueId *yield = ARENA_NEWN(w->arena, ValueId, outputs->n + 1);
+    for (uint32_t i = 0; i < outputs->n; i++)
+        types[i] = h->values.at[outputs->at[i]].type;
+    rows_make_begin(m, hlo_at(h, members->at[members->n - 1])->loc, columns, outputs->n, types);
+    OpList outer = walk_region_begin(w);
+    for (uint32_t i = 0; i < members->n; i++) {
+        const HloOp op = *hlo_at(h, members->at[i]);
+        w->loc = op.loc;
+        rows_make_set(m, op.results, member(of, m, &op));
+    }
+    for (uint32_t i = 0; i < outputs->n; i++) {
+        yield[i] = rows_make_get(m, outputs->at[i]);
+        assert(yield[i]);
+    }
+    w->loc = hlo_at(h, m->op)->loc;
+    walk_region_end(w, m->region, outer, yield, outputs->n);
+    ValueId results = walk_push(w, m->op);
+    for (uint32_t i = 0; i < outputs->n; i++)
+        walk_replace(w, outputs->at[i], results + i);
 }
 
 ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows_make.h — putting a row program together from parts of others.
+// rows_make.h — putting a row program together, of operations that are joined or of parts of others; fused work too.
 #ifndef OTRN_PASS_ROWS_MAKE_H
 #define OTRN_PASS_ROWS_MAKE_H
 
@@ -14,6 +14,7 @@ typedef struct RowsMake {
     OpId op;
     RegionId region;
     int64_t columns;
+    bool fused; // otrn.fused: one element's work
     bool once; // what several parts have is there once; between products it is quicker made again than held
     ValueMap map; // value of another program's region -> of this one's
 } RowsMake;
@@ -24,12 +25,19 @@ uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind);
 void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults, const TypeId *types);
 // The same with the operands of a program that is there, found by the map (NULL: as they are), and its columns.
 void rows_make_like(RowsMake *m, OpId rows, const ValueMap *outside, uint32_t nresults, const TypeId *types);
-static inline ValueId rows_make_arg(const RowsMake *m, uint32_t i) { return m->h->regions.at[m->region].args + i; }
+static inline ValueId rows_make_arg(const RowsMake *m, uint32_t i) {
+    assert(i < m->h->regions.at[m->region].nargs); // all operands come before the op
+    return m->h->regions.at[m->region].args + i;
+}
 static inline ValueId rows_make_get(const RowsMake *m, ValueId from) { return value_map_get(&m->map, from); }
 static inline void rows_make_set(RowsMake *m, ValueId from, ValueId to) { value_map_set(m->c->scratch, &m->map, from, to); }
 void rows_make_copy(RowsMake *m, OpId op); // an op of the other region, its operands as mapped; rows as long as here
 void rows_make_all(RowsMake *m, OpId rows); // … all of them
 void rows_make_end(RowsMake *m, const Values *yield); // values of this region
+// The op that does what these did, once its operands are known, in the list in hand: `member` makes each inside, by the walk. Who reads `outputs`
+// of them reads its results.
+typedef ValueId RowsMember(void *of, RowsMake *m, const HloOp *op);
+void rows_make_group(RowsMake *m, Walk *w, const OpList *members, int64_t columns, const Values *outputs, RowsMember *member, void *of);
 
 // Questions about programs that are there.
 ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k); // inside the region

@@ -61,6 +61,20 @@ ValueId walk_push_to(Walk *w, OpList *ops, OpId id) {
 
 ValueId walk_push(Walk *w, OpId id) { return walk_push_to(w, &w->out, id); }
 
+OpList walk_region_begin(Walk *w) {
+    OpList outer = w->out;
+    w->out = (OpList){0};
+    return outer;
+}
+
+void walk_region_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n) {
+    assert(w->hlo->regions.at[r].ops.n == 0); // a region is filled once
+    for (uint32_t i = 0; i < w->out.n; i++)
+        hlo_region_push(w->hlo, r, w->out.at[i]);
+    hlo_region_push(w->hlo, r, hlo_op(w->hlo, HLO_RETURN, w->loc, n, results, 0, NULL));
+    w->out = outer;
+}
+
 // --- making ------------------------------------------------------------------------------------------
 
 ValueId walk_op(Walk *w, HloOpcode code, uint32_t n, const ValueId *in, TypeId type) {

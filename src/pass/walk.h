@@ -57,6 +57,9 @@ static inline void walk_list(Arena *a, const Hlo *h, RegionId r, OpList *out) { 
 void walk_rewrite(Walk *w, RegionId r, WalkVisit visit, void *pass); // inner regions first, as deep as w->depth says
 ValueId walk_push(Walk *w, OpId id); // into the list; its first result
 ValueId walk_push_to(Walk *w, OpList *ops, OpId id); // into another
+// A new region is filled: what is made between the two goes there, then a return of these values. The list that was in hand is kept for the end.
+OpList walk_region_begin(Walk *w);
+void walk_region_end(Walk *w, RegionId r, OpList outer, const ValueId *results, uint32_t n);
 // What passes make most, at the place of the op in hand: into the list, and its result.
 ValueId walk_op(Walk *w, HloOpcode code, uint32_t n, const ValueId *in, TypeId type);
 ValueId walk_unary(Walk *w, HloOpcode code, ValueId x);              // results have the type of x
