@@ -33,6 +33,19 @@ bool loop_count(const Hlo *h, const HloOp *op, LoopCount *out) {
     return true;
 }
 
+const HloOp *loop_stacks(const Users *u, const HloOp *loop, uint32_t k) {
+    const Hlo *h = u->h;
+    assert(loop->code == HLO_WHILE && k < loop->noperands);
+    const HloRegion *body = hlo_op_region(h, loop, 1);
+    ValueId next = hlo_operand(h, region_return(h, body), k);
+    const HloOp *op = hlo_def_as(h, next, HLO_DYNAMIC_UPDATE_SLICE);
+    uint32_t reads, writes, asked;
+    users_of(u, body->args + k, &reads);
+    users_of(u, next, &writes);
+    users_of(u, hlo_op_region(h, loop, 0)->args + k, &asked);
+    return op && hlo_operand(h, op, 0) == body->args + k && reads == 1 && writes == 1 && !asked ? op : NULL;
+}
+
 typedef struct Counter { // of one loop
     ValueId v;
     const LoopCount *n;

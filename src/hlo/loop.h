@@ -3,7 +3,7 @@
 #ifndef OTRN_HLO_LOOP_H
 #define OTRN_HLO_LOOP_H
 
-#include "hlo/hlo.h"
+#include "hlo/users.h"
 
 typedef struct LoopCount { // for (i = first; trips times; i += step)
     int64_t first, step, trips;
@@ -14,5 +14,7 @@ typedef struct LoopCount { // for (i = first; trips times; i += step)
 bool loop_count(const Hlo *h, const HloOp *op, LoopCount *out);
 // The number, of the body, is each of 0 to n - 1 in one iteration, when they are n.
 bool loop_goes_over(const Hlo *h, const HloOp *op, const LoopCount *count, ValueId v);
+// The update by which the body puts a piece into carried value k, a stack, where nobody else reads it or what comes of it; NULL: it is none.
+const HloOp *loop_stacks(const Users *u, const HloOp *loop, uint32_t k);
 
 #endif

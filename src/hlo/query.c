@@ -42,6 +42,15 @@ const HloAttr *splat_value(const Hlo *h, ValueId v) {
     return a->n == dtype_bytes(hlo_type(h, a->type)->dtype) ? a : NULL;
 }
 
+bool splat_f64(const Hlo *h, ValueId v, double *x) {
+    const HloAttr *a = splat_value(h, v);
+    int dtype = hlo_value_type(h, v)->dtype;
+    if (!a || !dtype_is_float(dtype))
+        return false;
+    *x = dtype_to_f64(dtype, a->data);
+    return true;
+}
+
 bool constant_int(const Hlo *h, ValueId v, int64_t *out) {
     const HloAttr *a = splat_value(h, v);
     const HloType *t = hlo_value_type(h, v);

@@ -13,10 +13,21 @@ uint16_t reduce_body(const Hlo *h, const HloOp *op);
 void reduce_region_like(Hlo *h, const HloOp *like, OpId made, TypeId scalar);
 // One number for all elements: a splat or a constant of one element. NULL when v is not such a constant.
 const HloAttr *splat_value(const Hlo *h, ValueId v);
+// … of a float type.
+bool splat_f64(const Hlo *h, ValueId v, double *x);
+static inline bool splat_is_zero(const Hlo *h, ValueId v) { // of either sign
+    double x;
+    return splat_f64(h, v, &x) && x == 0;
+}
 // True when v is a constant integer of one element.
 bool constant_int(const Hlo *h, ValueId v, int64_t *out);
 // True when `v` is such a constant and leaves every x as it is, to the last bit, in `code`(x, v).
 bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
+// Rows and columns of a row program; false: it is none.
+static inline bool rows_shape(const Hlo *h, const HloOp *rows, int64_t *nrows, int64_t *columns) {
+    char why[128];
+    return rows->code == HLO_ROWS && hlo_rows_fit(h, rows, nrows, columns, why);
+}
 // The last op of a region, which hands its values out.
 static inline const HloOp *region_return(const Hlo *h, const HloRegion *r) {
     return hlo_at(h, r->ops.at[r->ops.n - 1]);

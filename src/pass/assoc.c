@@ -33,14 +33,6 @@ typedef struct Assoc {
     Users u;
 } Assoc;
 
-static bool number_of(const Hlo *h, ValueId v, double *x) {
-    const HloAttr *a = splat_value(h, v);
-    if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
-        return false;
-    *x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
-    return true;
-}
-
 // A broadcast along the last dimension.
 static bool is_per_row(const Hlo *h, ValueId v) {
     const HloOp *op = hlo_def(h, v);
@@ -54,7 +46,7 @@ static bool is_per_row(const Hlo *h, ValueId v) {
 
 static bool add_factor(const Hlo *h, Factors *f, ValueId v, bool inverse) {
     double x;
-    if (number_of(h, v, &x)) {
+    if (splat_f64(h, v, &x)) {
         f->number = inverse ? f->number / x : f->number * x;
         return x != 0;
     }
@@ -92,7 +84,6 @@ static bool find_dot(const Hlo *h, Factors *f, ValueId v) {
 
 static bool gather(const Hlo *h, Factors *f, ValueId v, uint32_t depth) {
     const HloOp *op = hlo_def(h, v);
-    double x;
     if (depth > 12)
         return false;
     if (splat_value(h, v) || is_per_row(h, v))
@@ -103,7 +94,7 @@ static bool gather(const Hlo *h, Factors *f, ValueId v, uint32_t depth) {
         return gather(h, f, hlo_operand(h, op, 0), depth + 1) && gather(h, f, hlo_operand(h, op, 1), depth + 1);
     if (op && op->code == HLO_DIVIDE && (splat_value(h, hlo_operand(h, op, 1)) || is_per_row(h, hlo_operand(h, op, 1))))
         return gather(h, f, hlo_operand(h, op, 0), depth + 1) && add_factor(h, f, hlo_operand(h, op, 1), true);
-    if (op && op->code == HLO_SELECT && number_of(h, hlo_operand(h, op, 2), &x) && x == 0 && f->npreds < PREDS_MAX) {
+    if (op && op->code == HLO_SELECT && splat_is_zero(h, hlo_operand(h, op, 2)) && f->npreds < PREDS_MAX) {
         f->preds[f->npreds++] = hlo_operand(h, op, 0);
         return gather(h, f, hlo_operand(h, op, 1), depth + 1);
     }
@@ -309,10 +300,9 @@ static ValueId instead(Walk *w, const HloOp *op) {
     uint32_t n;
     const int64_t *dims = op->noperands == 2 ? hlo_ints(op, AK_DIMENSIONS, &n) : NULL;
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    double start;
     Factors f = {.number = 1}, y;
     if (!dims || n != 1 || t->dtype != DT_F32 || dims[0] != t->rank - 1 || t->dims[t->rank - 1] < LEAST || reduce_body(h, op) != HLO_ADD ||
-        !number_of(h, hlo_operand(h, op, 1), &start) || start != 0 || !gather(h, &f, hlo_operand(h, op, 0), 0) || !f.dot || !f.base)
+        !splat_is_zero(h, hlo_operand(h, op, 1)) || !gather(h, &f, hlo_operand(h, op, 0), 0) || !f.dot || !f.base)
         return 0;
     HloOp dot = *hlo_def(h, f.dot);
     if (dtype_bytes(hlo_value_type(h, hlo_operand(h, &dot, 0))->dtype) != 2)

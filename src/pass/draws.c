@@ -23,12 +23,10 @@
 static int digits(int dtype) { return dtype == DT_F32 ? 24 : dtype == DT_F16 ? 11 : dtype == DT_BF16 ? 8 : 0; }
 
 static bool is_float(const Hlo *h, ValueId v, float *value) { // the same number everywhere
-    const HloAttr *a = splat_value(h, v);
-    int dtype = a ? hlo_type(h, a->type)->dtype : DT_INVALID;
-    if (!digits(dtype))
-        return false;
-    *value = (float)dtype_to_f64(dtype, a->data);
-    return true;
+    double x = 0;
+    bool is = digits(hlo_value_type(h, v)->dtype) && splat_f64(h, v, &x);
+    *value = (float)x;
+    return is;
 }
 
 static bool is_word(const Hlo *h, ValueId v, uint32_t value) {

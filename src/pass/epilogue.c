@@ -60,10 +60,9 @@ bool epilogue_suits(const Users *u, OpId id, uint32_t index, Epilogue *out) {
     const Hlo *h = u->h;
     const HloOp *rows = hlo_at(h, id);
     int64_t all, columns, size, stride, free_dims[OTRN_MAX_RANK];
-    char why[128];
     uint32_t count;
     const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &count);
-    if (rows->code != HLO_ROWS || !hlo_rows_fit(h, rows, &all, &columns, why) || index >= count ||
+    if (!rows_shape(h, rows, &all, &columns) || index >= count ||
         kinds[index] != FUSED_SAME || !is_elementwise(h, rows))
         return false;
     ValueId v = before_reshapes(h, hlo_operand(h, rows, index));

@@ -44,11 +44,8 @@ typedef struct Group { // a row program with the products before and behind it
 // --- what goes together ------------------------------------------------------------------------------
 
 static bool finite_fill(const Hlo *h, ValueId v) {
-    const HloAttr *a = splat_value(h, v);
-    if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
-        return false;
-    double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
-    return x <= FILL_MOST && x > MASK_NOTHING;
+    double x;
+    return splat_f64(h, v, &x) && x <= FILL_MOST && x > MASK_NOTHING;
 }
 
 static bool has_fill(const Hlo *h, OpId rows) {
@@ -122,8 +119,7 @@ static bool may_ask(const Guards *g, const Group *p) {
 static bool find_group(Guards *g, OpId rows, Group *p) {
     *p = (Group){.rows = rows};
     int64_t all, n, m;
-    char why[128];
-    if (!has_fill(g->h, rows) || !hlo_rows_fit(g->h, hlo_at(g->h, rows), &all, &n, why) || !(m = gather_group(g, p)) ||
+    if (!has_fill(g->h, rows) || !rows_shape(g->h, hlo_at(g->h, rows), &all, &n) || !(m = gather_group(g, p)) ||
         mask_find(g->c, rows, m, n, p->feeds, &p->masked))
         return false;
     for (p->bound = BOUND_MOST; p->bound >= BOUND_LEAST; p->bound /= 10)

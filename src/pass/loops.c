@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/loop.h"
 #include "hlo/query.h"
 #include "hlo/users.h"
 #include "pass/walk.h"
@@ -170,16 +171,8 @@ static bool is_computed_with(const Users *u, ValueId whole) {
 // Carried value k is a stack that begins as zeros and gets a widened piece in each iteration: the piece before that. 0: it is not.
 static ValueId narrow_piece(const Users *u, const HloOp *loop, uint32_t k) {
     const Hlo *h = u->h;
-    RegionId body = h->op_regions.at[loop->regions + 1];
-    ValueId arg = h->regions.at[body].args + k, next = hlo_operand(h, region_return(h, &h->regions.at[body]), k);
-    const HloOp *op = hlo_def(h, next);
-    uint32_t reads, writes, asked;
-    users_of(u, arg, &reads);
-    users_of(u, next, &writes);
-    users_of(u, h->regions.at[h->op_regions.at[loop->regions]].args + k, &asked);
-    if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || reads != 1 || writes != 1 || asked)
-        return 0;
-    bool fits = is_zero(h, hlo_operand(h, loop, k)) && is_computed_with(u, loop->results + k);
+    const HloOp *op = loop_stacks(u, loop, k);
+    bool fits = op && is_zero(h, hlo_operand(h, loop, k)) && is_computed_with(u, loop->results + k);
     return fits ? before_widening(h, hlo_operand(h, op, 1)) : 0;
 }
 

@@ -89,9 +89,8 @@ static bool inner_mask(const Hlo *h, const HloOp *rows, OpId id, Mask *m) {
     Inside in = {.rows = rows};
     AffineReader r = {h, &in, vector_count, row_range};
     Affine x, y;
-    char why[128];
     *m = (Mask){.h = h};
-    if (op->code != HLO_COMPARE || !hlo_rows_fit(h, rows, &in.m, &in.n, why) || !affine_read(&r, hlo_operand(h, op, 0), &x) ||
+    if (op->code != HLO_COMPARE || !rows_shape(h, rows, &in.m, &in.n) || !affine_read(&r, hlo_operand(h, op, 0), &x) ||
         !affine_read(&r, hlo_operand(h, op, 1), &y))
         return false;
     m->all = in.n;
@@ -153,10 +152,9 @@ typedef struct Look {
 } Look;
 
 static Fact of_number(const Hlo *h, ValueId v) {
-    const HloAttr *a = splat_value(h, v);
-    if (!a || !dtype_is_float(hlo_value_type(h, v)->dtype))
+    double x;
+    if (!splat_f64(h, v, &x))
         return (Fact){CLASS_ANY, 0};
-    double x = dtype_to_f64(hlo_value_type(h, v)->dtype, a->data);
     return x == 0 ? (Fact){CLASS_ZERO, 0} : x < 0 ? (Fact){CLASS_LOW, x <= MASK_NOTHING ? -HUGE_VAL : x} : (Fact){CLASS_ANY, 0};
 }
 
@@ -171,9 +169,8 @@ static bool is_row_value(const Hlo *h, ValueId v) { // one number for the row
 }
 
 static double scale_of(const Hlo *h, ValueId v) { // a positive number, or 0
-    const HloAttr *a = splat_value(h, v);
-    double x = a && dtype_is_float(hlo_value_type(h, v)->dtype) ? dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) : 0;
-    return x > 0 && x < HUGE_VAL ? x : 0;
+    double x;
+    return splat_f64(h, v, &x) && x > 0 && x < HUGE_VAL ? x : 0;
 }
 
 static bool same_mask(const Look *l, const HloOp *rows, ValueId v) { // as the one we look at, perhaps in another program
@@ -219,11 +216,9 @@ static double low_of_argument(const Look *l, const HloOp *rows, ValueId v, int d
 // No number of the columns that count is lower, by what makes it; -inf: nothing is known. A row's maximum is one of them.
 static double low_of(const Look *l, const HloOp *rows, ValueId v, int depth) {
     const Hlo *h = l->h;
-    const HloAttr *splat = splat_value(h, v);
-    uint8_t dtype = hlo_value_type(h, v)->dtype;
     double c;
-    if (splat)
-        return dtype_is_float(dtype) ? dtype_to_f64(dtype, splat->data) : -HUGE_VAL;
+    if (splat_value(h, v))
+        return splat_f64(h, v, &c) ? c : -HUGE_VAL;
     OpId def = h->values.at[v].def;
     if (depth > 12)
         return -HUGE_VAL;

@@ -113,13 +113,8 @@ static ValueId multiply(Walk *w, const HloOp *op) {
     return joined(w, op, re, walk_binary(w, HLO_ADD, ri, ir));
 }
 
-static bool is_zero(const Hlo *h, ValueId v) {
-    const HloAttr *a = splat_value(h, v);
-    return a && dtype_to_f64(DT_F32, a->data) == 0;
-}
-
 static ValueId dot_part(Walk *w, const HloOp *op, ValueId a, ValueId b) { // 0: nothing
-    if (is_zero(w->hlo, a) || is_zero(w->hlo, b))
+    if (splat_is_zero(w->hlo, a) || splat_is_zero(w->hlo, b))
         return 0;
     return walk_push(w, hlo_op_like(w->hlo, op, (ValueId[]){a, b}, part_type(w, op->results)));
 }

@@ -100,9 +100,7 @@ static ValueId pick_first(Walk *w, const HloOp *op) {
 
 static bool is_zero(const Hlo *h, ValueId v) {
     const HloOp *op = hlo_def_as(h, v, HLO_BROADCAST_IN_DIM);
-    const HloAttr *a = splat_value(h, op ? hlo_operand(h, op, 0) : v);
-    int dtype = a ? hlo_type(h, a->type)->dtype : DT_INVALID;
-    return a && dtype_is_float(dtype) && dtype_to_f64(dtype, a->data) == 0;
+    return splat_is_zero(h, op ? hlo_operand(h, op, 0) : v);
 }
 
 // The scatter that makes rows of zeros with one number in each, and the dimension rows lie along; NULL: none.

@@ -95,18 +95,13 @@ static bool only_later(Remat *r, ValueId whole) {
 
 static void find_stacks(Remat *r) {
     const Hlo *h = r->h;
-    const HloOp *loop = hlo_at(h, r->first), *ret = region_return(r->h, &r->h->regions.at[r->body]);
+    const HloOp *loop = hlo_at(h, r->first);
     ValueId args = h->regions.at[r->body].args;
     r->stacks.n = 0, r->index = 0;
-    for (uint32_t k = 0; k < ret->noperands; k++) {
-        const HloOp *op = op_of(r, hlo_operand(h, ret, k));
-        uint32_t reads, writes;
-        users_of(&r->u, args + k, &reads);
-        users_of(&r->u, hlo_operand(h, ret, k), &writes);
-        if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || reads != 1 || writes != 1 || hlo_operand(h, op, 0) != args + k ||
-            hlo_operand(h, op, 2) != args + r->counter || !is_piece(r, hlo_operand(h, op, 1), args + k))
-            continue;
-        VEC_PUSH(r->c->scratch, &r->stacks, ((Stack){k, hlo_operand(h, op, 1), only_later(r, loop->results + k)}));
+    for (uint32_t k = 0; k < loop->noperands; k++) {
+        const HloOp *op = loop_stacks(&r->u, loop, k);
+        if (op && hlo_operand(h, op, 2) == args + r->counter && is_piece(r, hlo_operand(h, op, 1), args + k))
+            VEC_PUSH(r->c->scratch, &r->stacks, ((Stack){k, hlo_operand(h, op, 1), only_later(r, loop->results + k)}));
     }
 }
 

@@ -105,10 +105,9 @@ static bool fit_together(const Join *j, OpId first, OpId second) {
     const Hlo *h = j->h;
     const HloOp *a = hlo_at(h, first), *b = hlo_at(h, second);
     int64_t ra, ca, rb, cb;
-    char why[128];
     bool small = a->noperands + b->noperands <= OPERANDS_MAX && a->nresults + b->nresults <= RESULTS_MAX &&
                  hlo_op_region(h, a, 0)->ops.n + hlo_op_region(h, b, 0)->ops.n <= OPS_MAX;
-    if (!small || !hlo_rows_fit(h, a, &ra, &ca, why) || !hlo_rows_fit(h, b, &rb, &cb, why) || ra != rb || ca != cb || !shares_rows(j, a, b))
+    if (!small || !rows_shape(h, a, &ra, &ca) || !rows_shape(h, b, &rb, &cb) || ra != rb || ca != cb || !shares_rows(j, a, b))
         return false;
     for (uint32_t i = 0; i < b->noperands; i++) {
         int64_t k = result_of(j, first, hlo_operand(h, b, i));

@@ -110,7 +110,7 @@ int64_t rows_reduced_columns(const Hlo *h, const HloOp *op, Why *why) {
         return why_refuse_elements(why, t->dtype);
     if (!init || splat_value(h, hlo_operand(h, op, 0)))
         return why_refuse(why, WHY_BEGIN);
-    bool sums = code == HLO_ADD && t->dtype == DT_F32 && dtype_to_f64(DT_F32, init->data) == 0;
+    bool sums = code == HLO_ADD && t->dtype == DT_F32 && splat_is_zero(h, hlo_operand(h, op, 1));
     if (code == HLO_ADD && t->dtype != DT_F32)
         return why_refuse_type(why, WHY_NARROW_SUM, t->dtype);
     if (!sums && (code == HLO_ADD || !is_neutral(h, code, hlo_operand(h, op, 1))))

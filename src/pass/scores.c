@@ -34,9 +34,7 @@ static bool has_score(const Scores *s, OpId rows) {
 
 static bool same_rows(const Scores *s, OpId a, OpId b) {
     int64_t ra, ca, rb, cb;
-    char why[128];
-    return hlo_rows_fit(s->h, hlo_at(s->h, a), &ra, &ca, why) && hlo_rows_fit(s->h, hlo_at(s->h, b), &rb, &cb, why) &&
-           ra == rb && ca == cb;
+    return rows_shape(s->h, hlo_at(s->h, a), &ra, &ca) && rows_shape(s->h, hlo_at(s->h, b), &rb, &cb) && ra == rb && ca == cb;
 }
 
 // Sorts the readers of R1's result k: products that can follow R1 at once are left alone.
@@ -149,8 +147,7 @@ static bool is_number_known(const Scores *s, const Pair *p, ValueId v, bool top,
 
 bool scores_is_large(const Scores *s, OpId rows) {
     int64_t r, c;
-    char why[128];
-    return hlo_rows_fit(s->h, hlo_at(s->h, rows), &r, &c, why) && r * c >= LARGE_MIN;
+    return rows_shape(s->h, hlo_at(s->h, rows), &r, &c) && r * c >= LARGE_MIN;
 }
 
 // The argument of R2's region that is this value, 0: none.
@@ -451,8 +448,7 @@ static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     VEC(TypeId) types = {0};
     Values inner = {0}, yield = {0}, old = {0};
     int64_t shape[2];
-    char why[128];
-    hlo_rows_fit(h, hlo_at(h, p->first), &shape[0], &shape[1], why);
+    rows_shape(h, hlo_at(h, p->first), &shape[0], &shape[1]);
     for (uint32_t k = 0; k < op.nresults; k++) {
         VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
         VEC_PUSH(s->c->scratch, &inner, rows_returned(s->h, p->first, k));

@@ -12,6 +12,7 @@
 
 #include "hlo/coll.h"
 #include "hlo/dot.h"
+#include "hlo/loop.h"
 #include "hlo/users.h"
 #include "pass/rules.h"
 
@@ -24,13 +25,6 @@ typedef struct Simplify {
 } Simplify;
 
 // --- questions -------------------------------------------------------------------------------------
-
-// Adding it changes nothing but the sign of a zero, which we give up as XLA does: gradients begin as such sums.
-static bool is_float_zero(const Hlo *h, ValueId v) {
-    const HloAttr *a = splat_value(h, v);
-    int dtype = a ? hlo_type(h, a->type)->dtype : DT_INVALID;
-    return a && dtype_is_float(dtype) && dtype_to_f64(dtype, a->data) == 0;
-}
 
 static bool used_once(const Walk *w, ValueId v) {
     const Simplify *s = (const Simplify *)w;
@@ -262,18 +256,17 @@ static ValueId reduce(Walk *w, const HloOp *op) {
 
 // A sum that begins at 0.0.
 static ValueId reduce_zero(Walk *w, const HloOp *op) {
-    ValueId v = reduce_body(w->hlo, op) == HLO_ADD && is_float_zero(w->hlo, hlo_operand(w->hlo, op, 1)) ? reduced_of_one(w, op) : 0;
+    ValueId v = reduce_body(w->hlo, op) == HLO_ADD && splat_is_zero(w->hlo, hlo_operand(w->hlo, op, 1)) ? reduced_of_one(w, op) : 0;
     return v ? reshape_to(w, v, w->hlo->values.at[op->results].type) : 0;
 }
 
 // Division by a power of two is multiplication by its inverse, as long as that is a normal number.
 static ValueId divide(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
-    const HloAttr *a = splat_value(h, hlo_operand(h, op, 1));
     int dtype = hlo_value_type(h, op->results)->dtype, e;
-    if (!a || (dtype != DT_F32 && dtype != DT_F64 && dtype != DT_BF16))
+    double x;
+    if (!splat_f64(h, hlo_operand(h, op, 1), &x) || (dtype != DT_F32 && dtype != DT_F64 && dtype != DT_BF16))
         return 0;
-    double x = dtype_to_f64(dtype, a->data);
     if (x == 0 || !isfinite(x) || fabs(frexp(x, &e)) != 0.5 || e < -100 || e > 100)
         return 0;
     return times(w, hlo_operand(h, op, 0), 1 / x);
@@ -286,9 +279,10 @@ static ValueId neutral(Walk *w, const HloOp *op) {
     return hlo_is(op, OT_COMMUTES) && is_neutral(w->hlo, op->code, a) ? b : 0;
 }
 
+// The sign of a zero is given up, as XLA does: gradients begin as such sums.
 static ValueId add_zero(Walk *w, const HloOp *op) {
     ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1);
-    return is_float_zero(w->hlo, b) ? a : is_float_zero(w->hlo, a) ? b : 0;
+    return splat_is_zero(w->hlo, b) ? a : splat_is_zero(w->hlo, a) ? b : 0;
 }
 
 // --- signs: what rounds rounds both ways alike, so a minus may go into a number or a sum ---------------
@@ -300,10 +294,8 @@ static ValueId negated(const Walk *w, ValueId v) { // x when v is -x, of floats;
 
 // x * -c of x and a value that is c everywhere; 0: it is not.
 static ValueId times_negative(Walk *w, ValueId x, ValueId number) {
-    const HloAttr *a = splat_value(w->hlo, number);
-    int dtype = hlo_value_type(w->hlo, x)->dtype;
-    double c = a && dtype_is_float(dtype) ? dtype_to_f64(dtype, a->data) : NAN;
-    return isnan(c) ? 0 : times(w, x, -c);
+    double c;
+    return !splat_f64(w->hlo, number, &c) || isnan(c) ? 0 : times(w, x, -c);
 }
 
 static ValueId multiply_negated(Walk *w, const HloOp *op) {
@@ -411,7 +403,7 @@ static ValueId into_scatter(Walk *w, const HloOp *op) {
     bool minus = op->code == HLO_SUBTRACT;
     for (uint32_t k = 0; k < 2; k++) {
         const HloOp *scatter = adding_scatter(w, hlo_operand(h, op, k));
-        if (!scatter || !is_float_zero(h, hlo_operand(h, scatter, 0)))
+        if (!scatter || !splat_is_zero(h, hlo_operand(h, scatter, 0)))
             continue;
         HloOp from = *scatter;
         ValueId y = hlo_operand(h, op, !k), u = hlo_operand(h, &from, 2);
@@ -456,23 +448,19 @@ static ValueId scaled_by(const Walk *w, ValueId v, double *by) {
     const HloOp *op = hlo_def_as(w->hlo, v, HLO_MULTIPLY);
     if (!op)
         return 0;
-    const HloAttr *a = splat_value(w->hlo, hlo_operand(w->hlo, op, 1));
     int dtype = hlo_value_type(w->hlo, v)->dtype, e;
-    if (!a || (dtype != DT_F32 && dtype != DT_BF16))
+    if ((dtype != DT_F32 && dtype != DT_BF16) || !splat_f64(w->hlo, hlo_operand(w->hlo, op, 1), by))
         return 0;
-    *by = dtype_to_f64(dtype, a->data);
     return frexp(*by, &e) == 0.5 && e > -32 && e < 32 ? hlo_operand(w->hlo, op, 0) : 0;
 }
 
 // choose(p, x * c, number) is choose(p, x, number / c) * c.
 static ValueId scale_out(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
-    double by;
+    double by, number;
     ValueId a = hlo_operand(h, op, 1), x = used_once(w, a) ? scaled_by(w, a, &by) : 0;
-    const HloAttr *other = splat_value(h, hlo_operand(h, op, 2));
-    if (!x || !other || hlo_value_type(h, x)->dtype != DT_F32)
+    if (!x || hlo_value_type(h, x)->dtype != DT_F32 || !splat_f64(h, hlo_operand(h, op, 2), &number))
         return 0;
-    double number = dtype_to_f64(DT_F32, other->data);
     uint8_t bytes[16];
     dtype_from_f64(DT_F32, bytes, number / by);
     if (number == 0 || !(dtype_to_f64(DT_F32, bytes) * by == number)) // a NaN, or not held by fp32
@@ -492,6 +480,10 @@ static ValueId scale_out_max(Walk *w, const HloOp *op) {
     return times(w, walk_reduce(w, HLO_MAXIMUM, x, hlo_operand(h, op, 1), over, n, h->values.at[op->results].type), by);
 }
 
+static bool chooses_or_zero(const Hlo *h, const HloOp *select) {
+    return splat_is_zero(h, hlo_operand(h, select, 2)) && !splat_value(h, hlo_operand(h, select, 1));
+}
+
 // choose(p, y, 0) * c is choose(p, y * c, 0); (y * z) * c is (y * c) * z. The product asked about is not made yet.
 static ValueId scale_in(Walk *w, ValueId x, double by) {
     Hlo *h = w->hlo;
@@ -499,8 +491,7 @@ static ValueId scale_in(Walk *w, ValueId x, double by) {
     HloOp op = def ? *def : (HloOp){0};
     TypeId type = h->values.at[x].type;
     if (op.code == HLO_SELECT) {
-        const HloAttr *zero = splat_value(h, hlo_operand(h, &op, 2));
-        if (!zero || dtype_to_f64(DT_F32, zero->data) != 0 || splat_value(h, hlo_operand(h, &op, 1)))
+        if (!chooses_or_zero(h, &op))
             return 0;
         ValueId y = hlo_operand(h, &op, 1), in = scale_in(w, y, by);
         return walk_push(w, hlo_op_like(h, &op, (ValueId[]){hlo_operand(h, &op, 0), in ? in : times(w, y, by), hlo_operand(h, &op, 2)}, type));
@@ -514,11 +505,11 @@ static ValueId scale_in(Walk *w, ValueId x, double by) {
 }
 
 static ValueId scale(Walk *w, const HloOp *op) {
-    const HloAttr *a = splat_value(w->hlo, hlo_operand(w->hlo, op, 1));
+    double x;
     int e;
-    if (!a || hlo_value_type(w->hlo, op->results)->dtype != DT_F32)
+    if (hlo_value_type(w->hlo, op->results)->dtype != DT_F32 || !splat_f64(w->hlo, hlo_operand(w->hlo, op, 1), &x))
         return 0;
-    double x = dtype_to_f64(DT_F32, a->data), by = op->code == HLO_DIVIDE ? 1 / x : x;
+    double by = op->code == HLO_DIVIDE ? 1 / x : x;
     return frexp(by, &e) == 0.5 && e > -32 && e < 32 ? scale_in(w, hlo_operand(w->hlo, op, 0), by) : 0;
 }
 
@@ -533,10 +524,8 @@ static ValueId scale(Walk *w, const HloOp *op) {
 // y when v is y times or over a number, for which *by is the factor; else 0.
 static ValueId by_number(const Hlo *h, ValueId v, bool *divides, double *by) {
     const HloOp *op = hlo_def(h, v);
-    if (!op || (op->code != HLO_MULTIPLY && op->code != HLO_DIVIDE) || !dtype_is_float(hlo_value_type(h, v)->dtype))
+    if (!op || (op->code != HLO_MULTIPLY && op->code != HLO_DIVIDE) || !splat_f64(h, hlo_operand(h, op, 1), by))
         return 0;
-    const HloAttr *a = splat_value(h, hlo_operand(h, op, 1));
-    *by = a ? dtype_to_f64(hlo_value_type(h, v)->dtype, a->data) : 0;
     *divides = op->code == HLO_DIVIDE;
     return *by >= 1.0 / PLAIN_NUMBER && *by <= PLAIN_NUMBER ? hlo_operand(h, op, 0) : 0;
 }
@@ -553,10 +542,6 @@ static ValueId shared_by(Walk *w, const HloOp *broadcast, bool divides, double b
     ValueId r = hlo_operand(w->hlo, &wide, 0);
     r = walk_binary(w, divides ? HLO_DIVIDE : HLO_MULTIPLY, r, walk_number(w, w->hlo->values.at[r].type, by));
     return walk_push(w, hlo_op_like(w->hlo, &wide, &r, w->hlo->values.at[wide.results].type));
-}
-
-static bool chooses_or_zero(const Hlo *h, const HloOp *select) {
-    return is_float_zero(h, hlo_operand(h, select, 2)) && !splat_value(h, hlo_operand(h, select, 1));
 }
 
 // v times or over the number, where v is a quotient by rows' numbers, narrowed, or chosen instead of zero; 0: it is not.
@@ -706,11 +691,8 @@ static bool all_factors(const Simplify *s, ValueId v) { return s->uses[v] && s->
 // The op puts a piece into a stack of the loop whose body this is, and whoever reads the stack takes what is put there for a factor.
 static bool stacks_factors(const Simplify *s, const HloOp *loop, RegionId body, const HloOp *op) {
     const Hlo *h = s->w.hlo;
-    uint32_t n, k = op->code == HLO_DYNAMIC_UPDATE_SLICE ? hlo_operand(h, op, 0) - h->regions.at[body].args : UINT32_MAX;
-    if (!loop || loop->code != HLO_WHILE || k >= h->regions.at[body].nargs || hlo_operand(h, region_return(h, &h->regions.at[body]), k) != op->results)
-        return false;
-    users_of(&s->u, hlo_operand(h, op, 0), &n);
-    return n == 1 && s->uses[op->results] == 1 && all_factors(s, loop->results + k);
+    uint32_t k = op->code == HLO_DYNAMIC_UPDATE_SLICE ? hlo_operand(h, op, 0) - h->regions.at[body].args : UINT32_MAX;
+    return loop && loop->code == HLO_WHILE && k < h->regions.at[body].nargs && loop_stacks(&s->u, loop, k) == op && all_factors(s, loop->results + k);
 }
 
 static void count_uses(Simplify *s, const HloOp *of, RegionId r) {

@@ -389,13 +389,9 @@ static void change(Stacks *s, const bool *taken) {
 // What carried value k gets in each iteration, when it is a stack; all of a loop have one index.
 static ValueId stack_piece(Stacks *s, const HloOp *loop, const LoopCount *n, uint32_t k) {
     const Hlo *h = s->h;
-    ValueId arg = h->regions.at[s->body].args + k, next = hlo_operand(h, region_return(h, &h->regions.at[s->body]), k);
-    const HloOp *op = hlo_def(s->h, next);
-    uint32_t reads, writes, asked;
-    users_of(&s->u, arg, &reads);
-    users_of(&s->u, next, &writes);
-    users_of(&s->u, h->regions.at[h->op_regions.at[loop->regions]].args + k, &asked);
-    if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || reads != 1 || writes != 1 || asked || !is_stack_type(s, arg))
+    ValueId arg = h->regions.at[s->body].args + k;
+    const HloOp *op = loop_stacks(&s->u, loop, k);
+    if (!op || !is_stack_type(s, arg))
         return 0;
     const HloType *whole = hlo_value_type(h, arg), *piece = hlo_value_type(h, hlo_operand(h, op, 1));
     if (piece->elems * s->trips != whole->elems || piece->dims[0] != 1 || piece->elems < PIECE_LEAST)

@@ -285,15 +285,12 @@ static ValueId instead(Sums *s, const HloOp *op) {
     if (code != HLO_ADD && code != HLO_MAXIMUM && code != HLO_MINIMUM)
         return 0;
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
-    const HloAttr *init = splat_value(h, hlo_operand(h, op, 1));
     bool narrow = t->dtype == DT_BF16 || t->dtype == DT_F16;
     bool plain = hlo_has_elems(t) && (t->dtype == DT_F32 || narrow) &&
-                 out->dtype == t->dtype && init && !splat_value(h, hlo_operand(h, op, 0));
+                 out->dtype == t->dtype && !splat_value(h, hlo_operand(h, op, 0));
     if (!plain)
         return 0;
-    bool neutral = code == HLO_ADD ? dtype_to_f64(t->dtype, init->data) == 0
-                                   : is_neutral(h, code, hlo_operand(h, op, 1));
-    if (!neutral)
+    if (code == HLO_ADD ? !splat_is_zero(h, hlo_operand(h, op, 1)) : !is_neutral(h, code, hlo_operand(h, op, 1)))
         return 0;
     int64_t whole_min = code == HLO_ADD ? 4 * PARTS : WHOLE_MIN;
     if (out->elems == 1)

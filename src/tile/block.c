@@ -352,10 +352,9 @@ static void try_rows(Lower *l, OpId id) {
     const HloOp *op = hlo_at(h, id);
     Block b = {.rows = id};
     int64_t rows;
-    char why[128];
     uint32_t n;
     const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
-    if (!hlo_rows_fit(h, op, &rows, &b.n, why) || b.n < 32 || is_flat(h, op))
+    if (!rows_shape(h, op, &rows, &b.n) || b.n < 32 || is_flat(h, op))
         return;
     for (uint32_t i = 0; i < n; i++)
         if (kinds[i] == FUSED_SAME)

@@ -217,15 +217,10 @@ static bool goes_over(const Lower *l, Form f, uint32_t loop, int64_t piece, int6
 bool count_overwrites(Lower *l, const HloOp *loop, uint32_t number, uint32_t i) {
     const Hlo *h = l->h;
     RegionId region = h->op_regions.at[loop->regions + 1];
-    const HloRegion *body = &h->regions.at[region];
-    ValueId arg = body->args + i, next = hlo_operand(h, region_return(l->h, body), i);
-    assert(loop->code == HLO_WHILE);
-    assert(i < loop->noperands);
-    OpId def = h->values.at[next].def;
-    const HloOp *op = def ? hlo_at(h, def) : NULL;
-    if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != arg || l->uses[arg] != 1 || l->uses[next] != 1)
+    const HloOp *op = loop_stacks(&l->users, loop, i);
+    if (!op)
         return false;
-    const HloType *whole = hlo_value_type(h, arg), *piece = hlo_value_type(h, hlo_operand(h, op, 1));
+    const HloType *whole = hlo_value_type(h, hlo_operand(h, op, 0)), *piece = hlo_value_type(h, hlo_operand(h, op, 1));
     uint32_t outer = l->loop, cut = 0;
     bool all = !whole->dynamic;
     l->loop = number;
@@ -331,15 +326,12 @@ static ValueId made_as(const Lower *l, ValueId v) {
 void count_updates(Lower *l, const HloOp *loop, const BufId *state) {
     const Hlo *h = l->h;
     RegionId region = h->op_regions.at[loop->regions + 1];
-    const HloRegion *body = &h->regions.at[region];
-    const HloOp *ret = region_return(l->h, body);
-    for (uint32_t k = 0; k < ret->noperands; k++) {
-        ValueId v = hlo_operand(h, ret, k);
-        OpId id = h->values.at[v].def;
-        const HloOp *op = id ? hlo_at(h, id) : NULL;
-        if (!op || op->code != HLO_DYNAMIC_UPDATE_SLICE || hlo_operand(h, op, 0) != body->args + k ||
-            l->uses[body->args + k] != 1 || l->uses[v] != 1)
+    for (uint32_t k = 0; k < loop->noperands; k++) {
+        const HloOp *op = loop_stacks(&l->users, loop, k);
+        if (!op)
             continue;
+        ValueId v = op->results;
+        OpId id = h->values.at[v].def;
         ValueId made = made_as(l, hlo_operand(h, op, 1));
         OpId maker = h->values.at[made].def;
         if (!maker || l->users.region[maker] != region || l->update_of[made] || l->want[made] || !takes_views(l, maker) ||

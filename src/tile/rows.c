@@ -432,8 +432,7 @@ static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
     *r = (RowOp){.e = e, .s = s, .block = b, .area_at = ROWS_AREA_BEGIN, .area_bytes = ROWS_AREA_BYTES};
     if (!b && emit_draws(e, s))
         r->area_at = DRAWS_AREA_BEGIN, r->area_bytes = e->draws_bytes;
-    char why[128];
-    bool ok = hlo_rows_fit(e->l->h, hlo_at(e->l->h, s->op), &r->rows, &r->cols, why);
+    bool ok = rows_shape(e->l->h, hlo_at(e->l->h, s->op), &r->rows, &r->cols);
     assert(ok);
     (void)ok;
     return r;

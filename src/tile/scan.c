@@ -23,11 +23,9 @@ typedef struct Scan {
 } Scan;
 
 static bool begins_neutral(const Hlo *h, uint16_t code, ValueId init, int dtype) {
-    const HloAttr *a = splat_value(h, init);
-    if (!a)
-        return false;
+    double x;
     if (code == HLO_ADD || code == HLO_MULTIPLY)
-        return dtype == DT_F32 && dtype_to_f64(dtype, a->data) == (code == HLO_MULTIPLY);
+        return dtype == DT_F32 && splat_f64(h, init, &x) && x == (code == HLO_MULTIPLY);
     return (code == HLO_MAXIMUM || code == HLO_MINIMUM) && is_neutral(h, code, init);
 }
 
