@@ -294,11 +294,9 @@ static ValueId make(Turns *s, const Product *p, const Way *w) {
 
 // --- the walk ----------------------------------------------------------------------------------------
 
-// The product, wanted in this order of its dimensions; 0: it stays.
+// The product, on whatever engine, wanted in this order of its dimensions; 0: it stays.
 static ValueId rearrange(Turns *s, OpId id, const Dims *wanted) {
     HloOp op = *hlo_at(s->h, id);
-    if (!dot_on_tensor_engine(s->h, &op))
-        return 0;
     Product p = {.id = id, .in = {operand_read(s->h, &op, 0), operand_read(s->h, &op, 1)}, .wanted = *wanted};
     Way way;
     return best_way(s->h, &p, dot_may_swap(s->h, &op), &way) ? make(s, &p, &way) : 0;

@@ -134,9 +134,16 @@ static const Case cases[] = {
      SPREAD("w", "n") SPLAT("c", "0.7") "%q = stablehlo.multiply %x, %c : " F "\n %r = stablehlo.divide %q, %w : " F},
     {"erfc that", "%x: tensor<64x128xf32>, %y: tensor<64x128xf32>", "tensor<64x128xf32>",
      "%e = chlo.erfc %x : tensor<64x128xf32> -> tensor<64x128xf32>\n %r = stablehlo.multiply %y, %e : tensor<64x128xf32>"},
-    {"product of a transpose", "%x: " F ", %w: tensor<4x3xf32>", "tensor<6x3xf32>",
-     "%y = stablehlo.transpose %x, dims = [1, 0] : (" F ") -> tensor<6x4xf32>\n"
-     "%r = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<6x4xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>"},
+    // turns: products on GpSimd too
+    {"product: operands and result", "%x: tensor<4x6xi32>, %w: tensor<4x3xi32>", "tensor<6x3xi32>",
+     "%y = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x6xi32>) -> tensor<6x4xi32>\n"
+     "%r = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<6x4xi32>, tensor<4x3xi32>) -> tensor<6x3xi32>"},
+    {"transpose of a product, and", "%x: " F ", %w: tensor<6x3xf32>", "tensor<3x4xf32>",
+     "%y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (" F ", tensor<6x3xf32>) -> tensor<4x3xf32>\n"
+     "%r = stablehlo.transpose %y, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>"},
+    {"work on a transpose of a product", "%x: tensor<2x4x6xf32>, %w: tensor<2x6x3xf32>", "tensor<4x2x3xf32>",
+     "%y = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x6xf32>, tensor<2x6x3xf32>) -> tensor<2x4x3xf32>\n"
+     "%t = stablehlo.transpose %y, dims = [1, 0, 2] : (tensor<2x4x3xf32>) -> tensor<4x2x3xf32>\n %r = stablehlo.abs %t : tensor<4x2x3xf32>"},
     // fold
     {"convert to its own", "%x: " F, F, "%r = stablehlo.convert %x : " F},
     {"reshape to its own", "%x: " F, F, "%r = stablehlo.reshape %x : (" F ") -> " F},
@@ -212,6 +219,7 @@ static const struct { const char *pass; const Rule *rules; } tables[] = {
     {"simplify", simplify_rules}, {"picks", picks_rules},         {"fold", fold_rules},         {"unroll", unroll_rules},
     {"parts", parts_rules},       {"branches", branches_rules},   {"counters", counters_rules}, {"narrow", narrow_rules},
     {"functions", functions_rules}, {"dots", dots_rules},         {"windows", windows_rules},   {"inner", inner_rules},
+    {"turns", turns_rules},
 };
 enum { NTABLES = sizeof tables / sizeof *tables };
 
