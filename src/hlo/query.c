@@ -116,6 +116,10 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v) {
     }
 }
 
+const IndexKeys index_of_gather = {AK_OFFSET_DIMS, AK_COLLAPSED_SLICE_DIMS, AK_OPERAND_BATCHING_DIMS, AK_START_INDICES_BATCHING_DIMS, AK_START_INDEX_MAP};
+const IndexKeys index_of_scatter = {AK_UPDATE_WINDOW_DIMS, AK_INSERTED_WINDOW_DIMS, AK_INPUT_BATCHING_DIMS, AK_SCATTER_INDICES_BATCHING_DIMS,
+                                    AK_SCATTER_DIMS_TO_OPERAND_DIMS};
+
 bool op_has_effect(const Hlo *h, const HloOp *op) {
     if (hlo_is(op, OT_EFFECT))
         return true;

@@ -56,6 +56,11 @@ static inline bool hlo_among(const int64_t *list, uint32_t n, int64_t v) {
             return true;
     return false;
 }
+// The words that gather and scatter have for the same things.
+typedef struct IndexKeys {
+    HloAttrKey window, gone, batching, index_batching, map;
+} IndexKeys;
+extern const IndexKeys index_of_gather, index_of_scatter;
 // True when running the op twice, or not at all, can be told apart from outside.
 bool op_has_effect(const Hlo *h, const HloOp *op);
 

@@ -15,13 +15,6 @@
 
 #define DEPTH_MAX 4
 
-typedef struct Indexing { // the words gather and scatter have for the same things
-    HloAttrKey window, gone, batching, at_batching, map;
-} Indexing;
-static const Indexing of_gather = {AK_OFFSET_DIMS, AK_COLLAPSED_SLICE_DIMS, AK_OPERAND_BATCHING_DIMS, AK_START_INDICES_BATCHING_DIMS, AK_START_INDEX_MAP};
-static const Indexing of_scatter = {AK_UPDATE_WINDOW_DIMS, AK_INSERTED_WINDOW_DIMS, AK_INPUT_BATCHING_DIMS, AK_SCATTER_INDICES_BATCHING_DIMS,
-                                    AK_SCATTER_DIMS_TO_OPERAND_DIMS};
-
 static bool ascends(const int64_t *dims, uint32_t n) {
     for (uint32_t i = 1; i < n; i++)
         if (dims[i] <= dims[i - 1])
@@ -30,11 +23,11 @@ static bool ascends(const int64_t *dims, uint32_t n) {
 }
 
 // The dimension rows lie along, when the op takes or puts one element of each row, in the order of rows; else -1.
-static int row_dim(const HloOp *op, const Indexing *x, const HloType *whole, const HloType *part) {
+static int row_dim(const HloOp *op, const IndexKeys *x, const HloType *whole, const HloType *part) {
     uint32_t nwindow, ngone, nbatch, nat, nmap;
     hlo_ints(op, x->window, &nwindow);
     const int64_t *gone = hlo_ints(op, x->gone, &ngone), *map = hlo_ints(op, x->map, &nmap);
-    const int64_t *batch = hlo_ints(op, x->batching, &nbatch), *at = hlo_ints(op, x->at_batching, &nat);
+    const int64_t *batch = hlo_ints(op, x->batching, &nbatch), *at = hlo_ints(op, x->index_batching, &nat);
     if (nwindow || ngone != 1 || nmap != 1 || map[0] != gone[0] || whole->rank < 2 || nbatch + 1 != (uint32_t)whole->rank)
         return -1;
     bool fits = ascends(batch, nbatch) && ascends(at, nat) && part->elems * whole->dims[gone[0]] == whole->elems;
@@ -92,7 +85,7 @@ static ValueId picked(Walk *w, const HloOp *gather, ValueId v, int dim, int dept
 
 static ValueId pick_first(Walk *w, const HloOp *op) {
     const HloType *whole = hlo_value_type(w->hlo, hlo_operand(w->hlo, op, 0));
-    int dim = row_dim(op, &of_gather, whole, hlo_value_type(w->hlo, op->results));
+    int dim = row_dim(op, &index_of_gather, whole, hlo_value_type(w->hlo, op->results));
     return dim < 0 || !dtype_is_float(whole->dtype) ? 0 : picked(w, op, hlo_operand(w->hlo, op, 0), dim, 0);
 }
 
@@ -112,7 +105,7 @@ static const HloOp *placed(const Hlo *h, ValueId v, int *dim) {
     const HloOp *ret = region_return(h, r), *body = r->ops.n == 2 ? hlo_at(h, r->ops.at[0]) : NULL;
     bool puts = r->ops.n == 1 && hlo_operand(h, ret, 0) == r->args + 1;
     bool adds = body && body->code == HLO_ADD && hlo_operand(h, body, 0) != hlo_operand(h, body, 1) && hlo_operand(h, ret, 0) == body->results;
-    *dim = row_dim(op, &of_scatter, hlo_value_type(h, v), hlo_value_type(h, hlo_operand(h, op, 2)));
+    *dim = row_dim(op, &index_of_scatter, hlo_value_type(h, v), hlo_value_type(h, hlo_operand(h, op, 2)));
     return (puts || adds) && *dim >= 0 ? op : NULL;
 }
 

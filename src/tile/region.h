@@ -56,7 +56,6 @@ bool region_next(const RShape *s, int64_t *at); // row-major; false after the la
 const uint16_t *region_operand(Region *p, const HloOp *op, uint32_t i);
 uint16_t region_select(Region *p, uint16_t test, uint16_t yes, uint16_t no);
 uint16_t region_as(Region *p, uint16_t reg, int dtype);
-bool region_among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at);
 
 typedef struct Fold { // results that a region combines with further elements, one by one
     uint32_t n;
@@ -66,6 +65,17 @@ typedef struct Fold { // results that a region combines with further elements, o
 Fold region_fold(Region *p, uint32_t n, int64_t elems);
 void region_fold_in(Region *p, const Fold *f, const HloOp *op, int64_t at);
 void region_fold_end(Region *p, const Fold *f, const HloOp *op); // they are the op's results
+
+typedef struct Places { // what gather and scatter say of their windows, a gather's result or a scatter's updates
+    RShape whole, index, windows;
+    const int64_t *window, *gone, *batching, *index_batching, *map;
+    uint32_t nwindow, ngone, nbatching, nindex_batching, nmap;
+    int64_t vector_dim;
+    const uint16_t *indices;
+} Places;
+Places region_places(Region *p, const HloOp *op, const IndexKeys *keys, ValueId index, ValueId windows);
+// Element `to` of the windows is along axis d of the whole at start[d] + more[d]; without a start (-1) at more[d].
+void region_places_at(const Places *s, const int64_t *to, int *start, int64_t *more);
 
 // An op that moves or combines elements of small tensors; false when it is none of these.
 bool region_tensor_op(Region *p, OpId id);

@@ -60,7 +60,7 @@ uint16_t region_as(Region *p, uint16_t reg, int dtype) {
     return p->dtypes.at[reg] == dtype ? reg : region_step(p, HLO_CONVERT, dtype, reg, 0, 0);
 }
 
-bool region_among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at) {
+static bool among(const int64_t *list, uint32_t n, int64_t v, uint32_t *at) {
     for (uint32_t i = 0; i < n; i++)
         if (list[i] == v) {
             *at = i;
@@ -198,57 +198,56 @@ static void add_dynamic_update(Region *p, const HloOp *op) {
     region_bind(p, op->results, regs);
 }
 
-typedef struct Gather {
-    RShape in, index, out;
-    const int64_t *offset_dims, *collapsed, *map, *batching, *index_batching, *sizes;
-    uint32_t noffset, ncollapsed, nmap, nbatching, nindex_batching, nsizes;
-    int64_t vector_dim;
-} Gather;
+Places region_places(Region *p, const HloOp *op, const IndexKeys *keys, ValueId index, ValueId windows) {
+    Places s = {.whole = region_shape(p, hlo_operand(p->h, op, 0)), .index = region_shape(p, index), .windows = region_shape(p, windows),
+                .vector_dim = hlo_int(op, AK_INDEX_VECTOR_DIM, 0), .indices = region_slots(p, index)};
+    s.window = hlo_ints(op, keys->window, &s.nwindow);
+    s.gone = hlo_ints(op, keys->gone, &s.ngone);
+    s.batching = hlo_ints(op, keys->batching, &s.nbatching);
+    s.index_batching = hlo_ints(op, keys->index_batching, &s.nindex_batching);
+    s.map = hlo_ints(op, keys->map, &s.nmap);
+    return s;
+}
 
-// One element of the result: `to` splits into batch coordinates, which name the indices, and offsets.
-static uint16_t gather_one(Region *p, const HloOp *op, const Gather *g, const int64_t *to) {
-    int64_t batch[OTRN_MAX_RANK], at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK], limit[OTRN_MAX_RANK];
-    int start[OTRN_MAX_RANK], nbatch = 0, from = 0;
+void region_places_at(const Places *s, const int64_t *to, int *start, int64_t *more) {
+    int64_t at[OTRN_MAX_RANK];
+    int from = 0;
     uint32_t k, axis = 0;
-    for (int d = 0; d < g->out.rank; d++)
-        if (!region_among(g->offset_dims, g->noffset, d, &k))
-            batch[nbatch++] = to[d];
-    for (int d = 0; d < g->index.rank; d++)
-        at[d] = d == g->vector_dim ? 0 : batch[from++];
-    for (int d = 0; d < g->in.rank; d++) {
-        bool whole = !region_among(g->collapsed, g->ncollapsed, d, &k) && !region_among(g->batching, g->nbatching, d, &k);
-        offset[d] = whole ? to[g->offset_dims[axis++]] : 0;
-        limit[d] = g->in.dims[d] - g->sizes[d];
+    for (int d = 0; d < s->windows.rank; d++) {
+        if (among(s->window, s->nwindow, d, &k))
+            continue;
+        from += from == s->vector_dim;
+        at[from++] = to[d];
+    }
+    for (int d = 0; d < s->whole.rank; d++) {
         start[d] = -1;
-        if (region_among(g->batching, g->nbatching, d, &k))
-            offset[d] = at[g->index_batching[k]];
+        more[d] = among(s->batching, s->nbatching, d, &k) ? at[s->index_batching[k]]
+                  : among(s->gone, s->ngone, d, &k)       ? 0
+                                                                 : to[s->window[axis++]];
     }
-    for (uint32_t i = 0; i < g->nmap; i++) {
-        int64_t d = g->map[i];
-        if (g->vector_dim < g->index.rank)
-            at[g->vector_dim] = i;
-        if (limit[d])
-            start[d] = clamped(p, region_operand(p, op, 1)[region_number(&g->index, at)], limit[d]);
+    for (uint32_t i = 0; i < s->nmap; i++) {
+        if (s->vector_dim < s->index.rank)
+            at[s->vector_dim] = i;
+        start[s->map[i]] = s->indices[region_number(&s->index, at)];
     }
-    return pick(p, region_operand(p, op, 0), &g->in, start, limit, offset);
 }
 
 static void add_gather(Region *p, const HloOp *op) {
-    Gather g = {.in = region_shape(p, hlo_operand(p->h, op, 0)),
-                .index = region_shape(p, hlo_operand(p->h, op, 1)),
-                .out = region_shape(p, op->results),
-                .vector_dim = hlo_int(op, AK_INDEX_VECTOR_DIM, 0)};
-    g.offset_dims = hlo_ints(op, AK_OFFSET_DIMS, &g.noffset);
-    g.collapsed = hlo_ints(op, AK_COLLAPSED_SLICE_DIMS, &g.ncollapsed);
-    g.map = hlo_ints(op, AK_START_INDEX_MAP, &g.nmap);
-    g.batching = hlo_ints(op, AK_OPERAND_BATCHING_DIMS, &g.nbatching);
-    g.index_batching = hlo_ints(op, AK_START_INDICES_BATCHING_DIMS, &g.nindex_batching);
-    g.sizes = hlo_ints(op, AK_SLICE_SIZES, &g.nsizes);
-    uint16_t *regs = region_regs(p, (uint32_t)g.out.elems);
-    int64_t to[OTRN_MAX_RANK];
-    for (int64_t i = 0; i < g.out.elems; i++) {
-        region_place(&g.out, i, to);
-        regs[i] = gather_one(p, op, &g, to);
+    Places s = region_places(p, op, &index_of_gather, hlo_operand(p->h, op, 1), op->results);
+    uint32_t n;
+    const int64_t *sizes = hlo_ints(op, AK_SLICE_SIZES, &n);
+    uint16_t *regs = region_regs(p, (uint32_t)s.windows.elems);
+    for (int64_t i = 0; i < s.windows.elems; i++) {
+        int64_t to[OTRN_MAX_RANK], limit[OTRN_MAX_RANK], offset[OTRN_MAX_RANK];
+        int start[OTRN_MAX_RANK];
+        region_place(&s.windows, i, to);
+        region_places_at(&s, to, start, offset);
+        for (uint32_t k = 0; k < s.nmap; k++) {
+            int64_t d = s.map[k];
+            limit[d] = s.whole.dims[d] - sizes[d];
+            start[d] = limit[d] ? clamped(p, (uint16_t)start[d], limit[d]) : -1;
+        }
+        regs[i] = pick(p, region_operand(p, op, 0), &s.whole, start, limit, offset);
     }
     region_bind(p, op->results, regs);
 }
@@ -290,7 +289,7 @@ static void add_reduce(Region *p, const HloOp *op) {
         int rank = 0;
         region_place(&in, i, at);
         for (int d = 0; d < in.rank; d++)
-            if (!region_among(dims, ndims, d, &unused))
+            if (!among(dims, ndims, d, &unused))
                 to[rank++] = at[d];
         for (uint32_t k = 0; k < n; k++)
             f.args[n + k] = region_operand(p, op, k) + i;
@@ -370,10 +369,10 @@ static void add_dot(Region *p, const HloOp *op) {
         for (uint32_t i = 0; i < nb; i++)
             a[lb[i]] = b[rb[i]] = to[i];
         for (int d = 0; d < l.rank; d++)
-            if (!region_among(lb, nb, d, &unused) && !region_among(lc, nc, d, &unused))
+            if (!among(lb, nb, d, &unused) && !among(lc, nc, d, &unused))
                 a[d] = to[next++];
         for (int d = 0; d < r.rank; d++)
-            if (!region_among(rb, nb, d, &unused) && !region_among(rc, nc, d, &unused))
+            if (!among(rb, nb, d, &unused) && !among(rc, nc, d, &unused))
                 b[d] = to[next++];
         bool more = l.elems > 0;
         uint16_t sum = region_const_int(p, wide, 0);

@@ -116,56 +116,10 @@ static void add_select_and_scatter(Region *p, const HloOp *op) {
 
 // --- scatter -----------------------------------------------------------------------------------------
 
-typedef struct Scatter {
-    RShape in, index, updates;
-    const int64_t *window, *inserted, *batching, *index_batching, *map;
-    uint32_t nwindow, ninserted, nbatching, nindex_batching, nmap;
-    int64_t vector_dim;
-} Scatter;
-
-static Scatter scatter_of(Region *p, const HloOp *op) {
-    Scatter s = {.in = region_shape(p, hlo_operand(p->h, op, 0)),
-                 .index = region_shape(p, hlo_operand(p->h, op, op->nresults)),
-                 .updates = region_shape(p, hlo_operand(p->h, op, op->nresults + 1)),
-                 .vector_dim = hlo_int(op, AK_INDEX_VECTOR_DIM, 0)};
-    s.window = hlo_ints(op, AK_UPDATE_WINDOW_DIMS, &s.nwindow);
-    s.inserted = hlo_ints(op, AK_INSERTED_WINDOW_DIMS, &s.ninserted);
-    s.batching = hlo_ints(op, AK_INPUT_BATCHING_DIMS, &s.nbatching);
-    s.index_batching = hlo_ints(op, AK_SCATTER_INDICES_BATCHING_DIMS, &s.nindex_batching);
-    s.map = hlo_ints(op, AK_SCATTER_DIMS_TO_OPERAND_DIMS, &s.nmap);
-    return s;
-}
-
-// Where update `to` goes: along axis d of the input to start[d] + more[d], without a start (-1) to more[d].
-static void scatter_target(Region *p, const HloOp *op, const Scatter *s, const int64_t *to, int *start,
-                           int64_t *more) {
-    int64_t at[OTRN_MAX_RANK];
-    int from = 0;
-    uint32_t k, axis = 0;
-    for (int d = 0; d < s->updates.rank; d++) {
-        if (region_among(s->window, s->nwindow, d, &k))
-            continue;
-        from += from == s->vector_dim;
-        at[from++] = to[d];
-    }
-    for (int d = 0; d < s->in.rank; d++) {
-        bool batch = region_among(s->batching, s->nbatching, d, &k);
-        start[d] = -1;
-        more[d] = batch ? at[s->index_batching[k]]
-                  : region_among(s->inserted, s->ninserted, d, &k) ? 0 : to[s->window[axis++]];
-    }
-    for (uint32_t i = 0; i < s->nmap; i++) {
-        if (s->vector_dim < s->index.rank)
-            at[s->vector_dim] = i;
-        uint16_t reg = region_operand(p, op, op->nresults)[region_number(&s->index, at)];
-        start[s->map[i]] = dtype_row(p->dtypes.at[reg])->bits < 32 ? region_as(p, reg, DT_I32) : reg;
-    }
-}
-
 // The update falls on the element `at` of the input: a register, -1 always, -2 never.
-static int scatter_here(Region *p, const Scatter *s, const int *start, const int64_t *more, const int64_t *at) {
+static int scatter_here(Region *p, const Places *s, const int *start, const int64_t *more, const int64_t *at) {
     int all = -1;
-    for (int d = 0; d < s->in.rank; d++) {
+    for (int d = 0; d < s->whole.rank; d++) {
         if (start[d] < 0 && at[d] != more[d])
             return -2;
         if (start[d] < 0)
@@ -183,17 +137,21 @@ static int scatter_here(Region *p, const Scatter *s, const int *start, const int
 // Updates in row-major order; one that falls outside is nowhere.
 static void add_scatter(Region *p, const HloOp *op) {
     uint32_t n = op->nresults;
-    Scatter s = scatter_of(p, op);
-    Fold f = region_fold(p, n, s.in.elems);
+    Places s = region_places(p, op, &index_of_scatter, hlo_operand(p->h, op, n), hlo_operand(p->h, op, n + 1));
+    Fold f = region_fold(p, n, s.whole.elems);
     for (uint32_t k = 0; k < n; k++)
-        memcpy(f.regs[k], region_operand(p, op, k), (size_t)s.in.elems * sizeof **f.regs);
-    for (int64_t u = 0; u < s.updates.elems; u++) {
+        memcpy(f.regs[k], region_operand(p, op, k), (size_t)s.whole.elems * sizeof **f.regs);
+    for (int64_t u = 0; u < s.windows.elems; u++) {
         int64_t to[OTRN_MAX_RANK], more[OTRN_MAX_RANK], at[OTRN_MAX_RANK];
         int start[OTRN_MAX_RANK];
-        region_place(&s.updates, u, to);
-        scatter_target(p, op, &s, to, start, more);
-        for (int64_t e = 0; e < s.in.elems; e++) {
-            region_place(&s.in, e, at);
+        region_place(&s.windows, u, to);
+        region_places_at(&s, to, start, more);
+        for (uint32_t k = 0; k < s.nmap; k++) {
+            uint16_t reg = (uint16_t)start[s.map[k]];
+            start[s.map[k]] = dtype_row(p->dtypes.at[reg])->bits < 32 ? region_as(p, reg, DT_I32) : reg;
+        }
+        for (int64_t e = 0; e < s.whole.elems; e++) {
+            region_place(&s.whole, e, at);
             int here = scatter_here(p, &s, start, more, at);
             if (here == -2)
                 continue;

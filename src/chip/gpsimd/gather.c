@@ -18,9 +18,9 @@ bool index_init(IndexPlan *p, const Kern *k, const KTensor *operand, const KTens
                 const KTensor *windows, const IndexKeys *keys) {
     size_t nwindow, ninserted, nbatch, nbatch2, nmap;
     const int64_t *window = gp_axes(k, keys->window, windows->rank, &nwindow);
-    const int64_t *inserted = gp_axes(k, keys->inserted, operand->rank, &ninserted);
+    const int64_t *inserted = gp_axes(k, keys->gone, operand->rank, &ninserted);
     const int64_t *batching = gp_axes(k, keys->batching, operand->rank, &nbatch);
-    const int64_t *batching2 = gp_axes(k, keys->indices_batching, indices->rank, &nbatch2);
+    const int64_t *batching2 = gp_axes(k, keys->index_batching, indices->rank, &nbatch2);
     const int64_t *map = gp_axes(k, keys->map, operand->rank, &nmap);
     int64_t vec = gp_int(k, AK_INDEX_VECTOR_DIM, -1);
     if (!window || !inserted || !batching || !batching2 || !map || nbatch != nbatch2 || vec < 0 ||
@@ -111,13 +111,9 @@ void index_next(const IndexPlan *p, IndexAt *at) {
 
 // --- gather ------------------------------------------------------------------------------------
 
-static const IndexKeys gather_keys = {AK_OFFSET_DIMS, AK_COLLAPSED_SLICE_DIMS,
-                                      AK_OPERAND_BATCHING_DIMS, AK_START_INDICES_BATCHING_DIMS,
-                                      AK_START_INDEX_MAP};
-
 static bool gather_plan(const Kern *k, IndexPlan *p, const int64_t **sizes) {
     if (k->nin != 2 || k->nout != 1 || k->in[0].dtype != k->out[0].dtype ||
-        !index_init(p, k, &k->in[0], &k->in[1], &k->out[0], &gather_keys))
+        !index_init(p, k, &k->in[0], &k->in[1], &k->out[0], &index_of_gather))
         return false;
     *sizes = gp_ints(k, AK_SLICE_SIZES, k->in[0].rank);
     return *sizes != NULL;

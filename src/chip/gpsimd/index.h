@@ -4,10 +4,7 @@
 #define OTRN_CHIP_GP_INDEX_H
 
 #include "chip/gpsimd/gp.h"
-
-typedef struct IndexKeys { // where the dimension numbers stand
-    HloAttrKey window, inserted, batching, indices_batching, map;
-} IndexKeys;
+#include "hlo/query.h"
 
 typedef struct IndexBatch {               // one batch axis: count and strides in elements
     int64_t n, indices, windows, operand; // operand: 0 unless it is a batching axis

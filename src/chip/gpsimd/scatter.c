@@ -6,15 +6,11 @@
 // element of the result always belongs to one thread and sees its updates in order.
 #include "chip/gpsimd/index.h"
 
-static const IndexKeys scatter_keys = {AK_UPDATE_WINDOW_DIMS, AK_INSERTED_WINDOW_DIMS,
-                                       AK_INPUT_BATCHING_DIMS, AK_SCATTER_INDICES_BATCHING_DIMS,
-                                       AK_SCATTER_DIMS_TO_OPERAND_DIMS};
-
 static uint32_t scatter_count(const Kern *k) { return k->nout; }
 
 static bool scatter_plan(const Kern *k, IndexPlan *p) {
     uint32_t n = scatter_count(k);
-    return index_init(p, k, &k->in[0], &k->in[n], &k->in[n + 1], &scatter_keys);
+    return index_init(p, k, &k->in[0], &k->in[n], &k->in[n + 1], &index_of_scatter);
 }
 
 bool gp_scatter_check(const Kern *k) {
