@@ -32,7 +32,7 @@ const PassRow pass_rows[] = {
     {"simplify", pass_simplify, "drop movement and arithmetic that change nothing", false, simplify_rules},
     {"functions", NULL, "write functions the engines lack with those they have", false, functions_rules},
     {"places", NULL, "write argmax and argmin along rows with reductions the engines do", false, places_rules},
-    {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false, NULL},
+    {"sums", pass_sums, "write reductions across rows as products with ones, or in two steps", false, sums_rules},
     {"dots", NULL, "bring matrix products into the form the tensor engine takes", false, dots_rules},
     {"convs", NULL, "bring convolutions into the form the tensor engine takes", false, convs_rules},
     {"windows", NULL, "bring pooling into the form the vector engine takes", false, windows_rules},

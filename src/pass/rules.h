@@ -36,6 +36,6 @@ static inline void rules_walk(Walk *w, const Rule *rules) { rules_region(w, rule
 
 extern const Rule picks_rules[], expand_rules[], autocast_rules[], unroll_rules[], parts_rules[], fold_rules[], branches_rules[], counters_rules[], narrow_rules[];
 extern const Rule assoc_rules[], inner_rules[], turns_rules[], simplify_rules[], draws_rules[], functions_rules[], places_rules[];
-extern const Rule dots_rules[], convs_rules[], windows_rules[];
+extern const Rule sums_rules[], dots_rules[], convs_rules[], windows_rules[];
 
 #endif

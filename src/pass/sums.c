@@ -11,7 +11,7 @@
 // floats gather in fp32 and round once.
 #include <string.h>
 
-#include "pass/walk.h"
+#include "pass/rules.h"
 
 #define PARTS 128
 #define WHOLE_MIN (64 * PARTS) // smaller tensors are one kernel's work
@@ -24,29 +24,6 @@
 #define NEAR 32 // ops looked back at
 #define GROUP_MAX 64 // channels of a group; more are summed along rows first
 #define BETWEEN_MIN 64 // columns of a sum between others: shorter runs are slow to load
-
-typedef struct Ones {
-    int dtype;
-    int64_t n;
-    ValueId value;
-} Ones;
-
-typedef struct Sums {
-    Hlo *h;
-    Walk w;
-    VEC(Ones) ones; // rows of ones that this region has so far
-} Sums;
-
-static ValueId reshaped(Sums *s, ValueId v, int rank, const int64_t *dims) { return walk_reshape(&s->w, v, rank, dims); }
-
-static ValueId ones(Sums *s, int dtype, int64_t n) {
-    for (uint32_t i = 0; i < s->ones.n; i++)
-        if (s->ones.at[i].dtype == dtype && s->ones.at[i].n == n)
-            return s->ones.at[i].value;
-    Ones made = {dtype, n, walk_number(&s->w, hlo_type_tensor(s->h, dtype, 1, &n), 1)};
-    VEC_PUSH(s->w.arena, &s->ones, made);
-    return made.value;
-}
 
 // Sizes of the parts [kept, summed, kept, summed] that the operand's dimensions make, one element where there is none; false when
 // they change more often.
@@ -75,11 +52,11 @@ static bool parts_of(const Hlo *h, const HloOp *op, int64_t part[PART_COUNT]) {
 }
 
 // What x was before it was widened from 16-bit floats just above: products take it as it is and gather in fp32.
-static ValueId before_widening(const Sums *s, ValueId x) {
-    const Hlo *h = s->h;
-    size_t least = s->w.out.n > NEAR ? s->w.out.n - NEAR : 0;
-    for (size_t i = s->w.out.n; i-- > least && hlo_value_type(h, x)->dtype == DT_F32;) {
-        const HloOp *op = hlo_at(h, s->w.out.at[i]);
+static ValueId before_widening(const Walk *w, ValueId x) {
+    const Hlo *h = w->hlo;
+    size_t least = w->out.n > NEAR ? w->out.n - NEAR : 0;
+    for (size_t i = w->out.n; i-- > least && hlo_value_type(h, x)->dtype == DT_F32;) {
+        const HloOp *op = hlo_at(h, w->out.at[i]);
         if (op->code != HLO_CONVERT || op->results != x)
             continue;
         int from = hlo_value_type(h, hlo_operand(h, op, 0))->dtype;
@@ -89,17 +66,17 @@ static ValueId before_widening(const Sums *s, ValueId x) {
 }
 
 // The sum over the first dimension, of `rows` elements, of a tensor whose other dimensions are `dims`.
-static ValueId dot_with_ones(Sums *s, ValueId x, int64_t rows, int sum_dtype, int rank, const int64_t *dims) {
+static ValueId dot_with_ones(Walk *w, ValueId x, int64_t rows, int sum_dtype, int rank, const int64_t *dims) {
     int64_t zero = 0;
     DotPairs by = {.nc = 1, .lc = &zero, .rc = &zero};
-    assert(hlo_value_type(s->h, x)->dims[0] == rows);
-    ValueId row = ones(s, hlo_value_type(s->h, x)->dtype, rows);
-    return walk_push(&s->w, hlo_op_dot(s->h, s->w.loc, row, x, by, hlo_type_tensor(s->h, sum_dtype, rank, dims), NULL));
+    assert(hlo_value_type(w->hlo, x)->dims[0] == rows);
+    ValueId row = walk_number(w, hlo_type_tensor(w->hlo, hlo_value_type(w->hlo, x)->dtype, 1, &rows), 1);
+    return walk_push(w, hlo_op_dot(w->hlo, w->loc, row, x, by, hlo_type_tensor(w->hlo, sum_dtype, rank, dims), NULL));
 }
 
 // A copy of the reduction over dimension `dim` of another operand.
-static ValueId reduce_like(Sums *s, const HloOp *op, ValueId x, int64_t dim, TypeId type) {
-    return walk_reduce(&s->w, reduce_body(s->h, op), x, hlo_operand(s->h, op, 1), &dim, 1, type);
+static ValueId reduce_like(Walk *w, const HloOp *op, ValueId x, int64_t dim, TypeId type) {
+    return walk_reduce(w, reduce_body(w->hlo, op), x, hlo_operand(w->hlo, op, 1), &dim, 1, type);
 }
 
 // How many rows to take as one: narrow ones are slow to load and to multiply, and terms of a long sum are added in as many chains.
@@ -115,72 +92,73 @@ static int64_t rows_together(int64_t rows, int64_t columns) {
     return j > 1 ? j : 1;
 }
 
-static ValueId sum_down(Sums *s, const HloOp *op, ValueId x, int64_t columns) {
-    Hlo *h = s->h;
+static ValueId sum_down(Walk *w, const HloOp *op, ValueId x, int64_t columns) {
+    Hlo *h = w->hlo;
     int sum_dtype = hlo_value_type(h, x)->dtype;
-    x = before_widening(s, x);
+    x = before_widening(w, x);
     int64_t rows = hlo_value_type(h, x)->elems / columns, j = sum_dtype == DT_F32 ? rows_together(rows, columns) : 1;
     assert(rows * columns == hlo_value_type(h, x)->elems && rows % j == 0);
     int64_t wide = j * columns, terms[2] = {j, columns};
-    x = reshaped(s, x, 2, (int64_t[]){rows / j, wide});
-    ValueId sum = dot_with_ones(s, x, rows / j, sum_dtype, 1, &wide);
+    x = walk_reshape(w, x, 2, (int64_t[]){rows / j, wide});
+    ValueId sum = dot_with_ones(w, x, rows / j, sum_dtype, 1, &wide);
     if (j > 1)
-        sum = reduce_like(s, op, reshaped(s, sum, 2, terms), 0, hlo_type_tensor(h, sum_dtype, 1, &columns));
+        sum = reduce_like(w, op, walk_reshape(w, sum, 2, terms), 0, hlo_type_tensor(h, sum_dtype, 1, &columns));
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, sum, out->rank, out->dims);
+    return walk_reshape(w, sum, out->rank, out->dims);
 }
 
-static ValueId reduce_whole(Sums *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId reduce_whole(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
     assert(t->elems % PARTS == 0);
     int64_t parts = PARTS, each = t->elems / PARTS;
     TypeId middle = hlo_type_tensor(h, t->dtype, 1, &parts);
-    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, (int64_t[]){parts, each});
-    x = reduce_like(s, op, x, 1, middle);
+    ValueId x = walk_reshape(w, hlo_operand(h, op, 0), 2, (int64_t[]){parts, each});
+    x = reduce_like(w, op, x, 1, middle);
     TypeId scalar = hlo_type_tensor(h, hlo_type(h, middle)->dtype, 0, NULL);
     const HloType *out = hlo_value_type(h, op->results);
     bool sums = reduce_body(h, op) == HLO_ADD;
-    x = sums ? dot_with_ones(s, x, PARTS, DT_F32, 0, NULL) : reduce_like(s, op, x, 0, scalar);
-    return reshaped(s, x, out->rank, out->dims);
+    x = sums ? dot_with_ones(w, x, PARTS, DT_F32, 0, NULL) : reduce_like(w, op, x, 0, scalar);
+    return walk_reshape(w, x, out->rank, out->dims);
 }
 
 // A sum between others: for each of the leading elements a row of ones times the matrix of the others.
-static ValueId sum_between(Sums *s, const HloOp *op, const int64_t part[PART_COUNT]) {
-    Hlo *h = s->h;
+static ValueId sum_between(Walk *w, const HloOp *op, const int64_t part[PART_COUNT]) {
+    Hlo *h = w->hlo;
     ValueId x = hlo_operand(h, op, 0);
     int sum_dtype = hlo_value_type(h, x)->dtype;
-    x = before_widening(s, x);
+    x = before_widening(w, x);
     int64_t batch = part[KEPT], rows = part[SUMMED], columns = part[KEPT_THEN] * part[SUMMED_LAST], zero = 0, one = 1;
-    x = reshaped(s, x, 3, (int64_t[]){batch, rows, columns});
-    ValueId row = ones(s, hlo_value_type(h, x)->dtype, batch * rows);
-    row = reshaped(s, row, 2, (int64_t[]){batch, rows});
+    x = walk_reshape(w, x, 3, (int64_t[]){batch, rows, columns});
+    int64_t all = batch * rows;
+    ValueId row = walk_number(w, hlo_type_tensor(h, hlo_value_type(h, x)->dtype, 1, &all), 1);
+    row = walk_reshape(w, row, 2, (int64_t[]){batch, rows});
     DotPairs by = {1, 1, &zero, &zero, &one, &one};
     TypeId type = hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, columns});
-    ValueId sum = walk_push(&s->w, hlo_op_dot(h, s->w.loc, row, x, by, type, NULL));
+    ValueId sum = walk_push(w, hlo_op_dot(h, w->loc, row, x, by, type, NULL));
     if (part[SUMMED_LAST] > 1) {
-        sum = reshaped(s, sum, 3, (int64_t[]){batch, part[KEPT_THEN], part[SUMMED_LAST]});
-        sum = reduce_like(s, op, sum, 2, hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, part[KEPT_THEN]}));
+        sum = walk_reshape(w, sum, 3, (int64_t[]){batch, part[KEPT_THEN], part[SUMMED_LAST]});
+        sum = reduce_like(w, op, sum, 2, hlo_type_tensor(h, sum_dtype, 2, (int64_t[]){batch, part[KEPT_THEN]}));
     }
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, sum, out->rank, out->dims);
+    return walk_reshape(w, sum, out->rank, out->dims);
 }
 
 // Leading and trailing dimensions go, what is between stays: part is [summed, kept, summed].
-static ValueId reduce_around(Sums *s, const HloOp *op, const int64_t part[3]) {
-    Hlo *h = s->h;
+static ValueId reduce_around(Walk *w, const HloOp *op, const int64_t part[3]) {
+    Hlo *h = w->hlo;
     int dtype = hlo_value_type(h, op->results)->dtype;
-    ValueId x = reshaped(s, hlo_operand(h, op, 0), 3, part);
-    x = reduce_like(s, op, x, 2, hlo_type_tensor(h, dtype, 2, part));
+    ValueId x = walk_reshape(w, hlo_operand(h, op, 0), 3, part);
+    x = reduce_like(w, op, x, 2, hlo_type_tensor(h, dtype, 2, part));
     if (reduce_body(h, op) == HLO_ADD && part[0] >= SUM_ROWS_MIN && part[0] * part[1] >= WHOLE_MIN)
-        return sum_down(s, op, x, part[1]);
+        return sum_down(w, op, x, part[1]);
     const HloType *out = hlo_value_type(h, op->results);
-    return reshaped(s, reduce_like(s, op, x, 0, hlo_type_tensor(h, dtype, 1, &part[1])), out->rank, out->dims);
+    return walk_reshape(w, reduce_like(w, op, x, 0, hlo_type_tensor(h, dtype, 1, &part[1])), out->rank, out->dims);
 }
 
 // Numbers per group of channels, [a, g] as [a, r, g, c]: first per channel, then for every place.
-static ValueId broadcast_groups(Sums *s, const HloOp *op, const int64_t *dims, uint32_t n, int last) {
-    Hlo *h = s->h;
+static ValueId broadcast_groups(Walk *w, const HloOp *op, const int64_t *dims, uint32_t n, int last) {
+    Hlo *h = w->hlo;
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     int64_t behind = 1, mid[OTRN_MAX_RANK], at[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
     int rank = 0;
@@ -197,8 +175,8 @@ static ValueId broadcast_groups(Sums *s, const HloOp *op, const int64_t *dims, u
         return 0;
     ValueId v = hlo_operand(h, op, 0);
     TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, rank, mid);
-    v = walk_broadcast(&s->w, v, at, n, middle);
-    return walk_broadcast(&s->w, v, to, (uint32_t)rank, type);
+    v = walk_broadcast(w, v, at, n, middle);
+    return walk_broadcast(w, v, to, (uint32_t)rank, type);
 }
 
 // Few rows, too long for SBUF, are cut to be as many as there are partitions; 1: they are not.
@@ -210,23 +188,23 @@ static int64_t cut_long(int64_t rows, int64_t columns) {
 }
 
 // A number for each of them, as one for each part.
-static ValueId broadcast_long(Sums *s, const HloOp *op, int64_t rows) {
-    Hlo *h = s->h;
+static ValueId broadcast_long(Walk *w, const HloOp *op, int64_t rows) {
+    Hlo *h = w->hlo;
     HloType in = *hlo_value_type(h, hlo_operand(h, op, 0)), out = *hlo_value_type(h, op->results);
     int64_t columns = out.elems / rows, parts = cut_long(rows, columns);
     if (parts == 1 || in.elems != rows)
         return 0;
     int64_t cut[3] = {rows, parts, columns / parts}, at[2] = {0, 1};
-    ValueId v = reshaped(s, hlo_operand(h, op, 0), 1, cut);
+    ValueId v = walk_reshape(w, hlo_operand(h, op, 0), 1, cut);
     TypeId middle = hlo_type_tensor(h, in.dtype, 2, cut), wide = hlo_type_tensor(h, in.dtype, 3, cut);
-    v = walk_broadcast(&s->w, v, at, 1, middle);
-    v = walk_broadcast(&s->w, v, at, 2, wide);
-    return reshaped(s, v, out.rank, out.dims);
+    v = walk_broadcast(w, v, at, 1, middle);
+    v = walk_broadcast(w, v, at, 2, wide);
+    return walk_reshape(w, v, out.rank, out.dims);
 }
 
 // A broadcast that repeats before and behind what it has: once for the dimensions up to there, then along rows.
-static ValueId broadcast_between(Sums *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId broadcast_between(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
@@ -247,20 +225,20 @@ static ValueId broadcast_between(Sums *s, const HloOp *op) {
     }
     bool mapped_later = n && dims[n - 1] > last; // a dimension of one element behind
     if (last >= 0 && !mapped_later && front == in->elems)
-        return broadcast_long(s, op, front);
+        return broadcast_long(w, op, front);
     if (last < 0 || mapped_later)
         return 0;
     if (front * 16 > out->elems)
-        return broadcast_groups(s, op, dims, n, last);
+        return broadcast_groups(w, op, dims, n, last);
     ValueId v = hlo_operand(h, op, 0);
     TypeId type = h->values.at[op->results].type, middle = hlo_type_tensor(h, in->dtype, last + 1, out->dims);
-    v = walk_broadcast(&s->w, v, dims, n, middle);
-    return walk_broadcast(&s->w, v, all, (uint32_t)last + 1, type);
+    v = walk_broadcast(w, v, dims, n, middle);
+    return walk_broadcast(w, v, all, (uint32_t)last + 1, type);
 }
 
 // Parts of long rows as rows of their own, then the parts.
-static ValueId reduce_long(Sums *s, const HloOp *op) {
-    Hlo *h = s->h;
+static ValueId reduce_long(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     HloType t = *hlo_value_type(h, hlo_operand(h, op, 0)), out = *hlo_value_type(h, op->results);
     uint32_t n;
     const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &n);
@@ -272,15 +250,13 @@ static ValueId reduce_long(Sums *s, const HloOp *op) {
         return 0;
     assert(columns % parts == 0 && rows * columns == t.elems);
     int64_t cut[2] = {rows * parts, columns / parts}, back[2] = {rows, parts};
-    ValueId x = reshaped(s, hlo_operand(h, op, 0), 2, cut);
-    x = reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, cut)), 2, back);
-    return reshaped(s, reduce_like(s, op, x, 1, hlo_type_tensor(h, t.dtype, 1, back)), out.rank, out.dims);
+    ValueId x = walk_reshape(w, hlo_operand(h, op, 0), 2, cut);
+    x = walk_reshape(w, reduce_like(w, op, x, 1, hlo_type_tensor(h, t.dtype, 1, cut)), 2, back);
+    return walk_reshape(w, reduce_like(w, op, x, 1, hlo_type_tensor(h, t.dtype, 1, back)), out.rank, out.dims);
 }
 
-static ValueId instead(Sums *s, const HloOp *op) {
-    Hlo *h = s->h;
-    if (op->code == HLO_BROADCAST_IN_DIM)
-        return broadcast_between(s, op);
+static ValueId reduction(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
     uint16_t code = reduce_body(h, op);
     if (code != HLO_ADD && code != HLO_MAXIMUM && code != HLO_MINIMUM)
         return 0;
@@ -294,8 +270,8 @@ static ValueId instead(Sums *s, const HloOp *op) {
         return 0;
     int64_t whole_min = code == HLO_ADD ? 4 * PARTS : WHOLE_MIN;
     if (out->elems == 1)
-        return !narrow && t->elems >= whole_min && t->elems % PARTS == 0 ? reduce_whole(s, op) : 0;
-    ValueId cut = narrow ? 0 : reduce_long(s, op);
+        return !narrow && t->elems >= whole_min && t->elems % PARTS == 0 ? reduce_whole(w, op) : 0;
+    ValueId cut = narrow ? 0 : reduce_long(w, op);
     if (cut)
         return cut;
     int64_t part[PART_COUNT];
@@ -303,42 +279,25 @@ static ValueId instead(Sums *s, const HloOp *op) {
         return 0;
     bool leads = part[KEPT] == 1 && part[SUMMED] > 1 && part[KEPT_THEN] > 1;
     if (leads && part[SUMMED_LAST] > 1)
-        return narrow ? 0 : reduce_around(s, op, &part[SUMMED]);
+        return narrow ? 0 : reduce_around(w, op, &part[SUMMED]);
     if (code != HLO_ADD || part[SUMMED] < SUM_ROWS_MIN || part[KEPT_THEN] == 1)
         return 0;
     if (leads)
-        return sum_down(s, op, hlo_operand(h, op, 0), part[KEPT_THEN]);
+        return sum_down(w, op, hlo_operand(h, op, 0), part[KEPT_THEN]);
     bool loads_well = part[KEPT_THEN] * part[SUMMED_LAST] >= BETWEEN_MIN && part[SUMMED_LAST] <= GROUP_MAX;
-    return loads_well && (part[SUMMED_LAST] == 1 || !narrow) ? sum_between(s, op, part) : 0;
+    return loads_well && (part[SUMMED_LAST] == 1 || !narrow) ? sum_between(w, op, part) : 0;
 }
 
-static void sums_region(Sums *s, RegionId r) {
-    Hlo *h = s->h;
-    OpList outer = s->w.out;
-    uint32_t known = s->ones.n; // a region may use what stands before it, not the other way
-    s->w.out = (OpList){0};
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        walk_operands(&s->w, id);
-        HloOp op = *hlo_at(h, id);
-        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
-            sums_region(s, h->op_regions.at[op.regions + k]);
-        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls != HC_CTRL; k++)
-            walk_region(&s->w, h->op_regions.at[op.regions + k]);
-        s->w.loc = op.loc;
-        ValueId to = instead(s, &op);
-        if (to)
-            walk_replace(&s->w, op.results, to);
-        else
-            walk_push(&s->w, id);
-    }
-    walk_set_ops(h, r, &s->w.out);
-    s->w.out = outer;
-    s->ones.n = known;
-}
+const Rule sums_rules[] = {
+    {"broadcast between dimensions, or along few long rows: in two steps", HLO_BROADCAST_IN_DIM, RULE_EXACT, broadcast_between},
+    {"reduction across rows, of all or of long rows: a product with ones, or in two steps", HLO_REDUCE, RULE_ORDER, reduction},
+    {0},
+};
 
 void pass_sums(Compile *c) {
-    Sums s = {.h = c->hlo};
-    walk_init(&s.w, c);
-    sums_region(&s, hlo_main(c->hlo)->body);
+    Walk w;
+    walk_init(&w, c);
+    w.depth = WALK_CONTROL;
+    rules_walk(&w, sums_rules);
+    pass_cse(c); // sums of as many rows share their ones
 }
