@@ -128,6 +128,12 @@ TypeId hlo_type_tensor(Hlo *h, int dtype, int rank, const int64_t *dims) {
         h, &(HloType){.kind = HT_TENSOR, .dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .dims = dims});
 }
 
+TypeId hlo_type_as(Hlo *h, TypeId shape, int dtype) {
+    const HloType *t = hlo_type(h, shape);
+    assert(t->kind == HT_TENSOR);
+    return hlo_type_tensor(h, dtype, t->rank, t->dims);
+}
+
 LocId hlo_loc(Hlo *h, const HloLoc *l) {
     uint32_t key[6] = {l->kind, l->str, l->line, l->col, l->a, l->b};
     uint64_t hash = hash64(2, key, sizeof key);

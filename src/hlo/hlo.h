@@ -239,6 +239,7 @@ typedef struct Hlo {
 Hlo *hlo_make(Ctx *ctx, Arena *a, const char *file);
 StrId hlo_str(Hlo *h, const char *s, size_t n);
 TypeId hlo_type_tensor(Hlo *h, int dtype, int rank, const int64_t *dims);
+TypeId hlo_type_as(Hlo *h, TypeId shape, int dtype); // a tensor of that shape
 TypeId hlo_type_intern(Hlo *h, const HloType *t); // contents are copied
 LocId hlo_loc(Hlo *h, const HloLoc *l);           // interned
 ValueId hlo_value(Hlo *h, TypeId t);              // a new value, def/region filled by the next two

@@ -242,16 +242,11 @@ static void try_rows(Pass *p, OpId id) {
         meet(p, &best, place);
 }
 
-static void epilogue_region(Pass *p, RegionId r) {
-    Hlo *h = p->h;
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        HloOp op = *hlo_at(h, id);
-        if (op.code == HLO_ROWS)
-            try_rows(p, id);
-        for (uint32_t k = 0; k < op.nregions && hlo_row(&op)->cls == HC_CTRL; k++)
-            epilogue_region(p, h->op_regions.at[op.regions + k]);
-    }
+static void epilogue_region(void *pass, RegionId r) {
+    Pass *p = pass;
+    for (uint32_t i = 0; i < p->h->regions.at[r].ops.n; i++)
+        if (hlo_at(p->h, p->h->regions.at[r].ops.at[i])->code == HLO_ROWS)
+            try_rows(p, p->h->regions.at[r].ops.at[i]);
     schedule_make(&p->s, r);
 }
 
@@ -261,6 +256,6 @@ void pass_epilogue(Compile *c) {
     schedule_init(&p.s, c);
     p.u = p.s.u;
     p.place = arena_dup(c->scratch, p.u.position, n * sizeof *p.u.position);
-    epilogue_region(&p, hlo_main(c->hlo)->body);
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, epilogue_region, &p);
     early_views(c); // products went up: reshapes of their results may stand before more programs now
 }

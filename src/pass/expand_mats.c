@@ -43,10 +43,7 @@ void mats_read(Mats *q, const HloOp *op) {
     q->one = hlo_type_tensor(h, q->dtype, 1, &q->b);
 }
 
-TypeId mats_typed(Mats *q, TypeId shape, int dtype) {
-    HloType t = *hlo_type(q->w->hlo, shape);
-    return hlo_type_tensor(q->w->hlo, dtype, t.rank, t.dims);
-}
+TypeId mats_typed(Mats *q, TypeId shape, int dtype) { return hlo_type_as(q->w->hlo, shape, dtype); }
 
 TypeId mats_type_of(const Mats *q, ValueId v) { return q->w->hlo->values.at[v].type; }
 

@@ -23,11 +23,6 @@
 
 static TypeId value_type(const Walk *w, ValueId v) { return w->hlo->values.at[v].type; }
 
-static TypeId with_dtype(Walk *w, TypeId shape, int dtype) {
-    const HloType *t = hlo_type(w->hlo, shape);
-    return hlo_type_tensor(w->hlo, dtype, t->rank, t->dims);
-}
-
 static ValueId scalar(Walk *w, int dtype, double v) { return walk_number(w, hlo_type_tensor(w->hlo, dtype, 0, NULL), v); }
 
 static bool calls(const HloOp *op, const char *target) {
@@ -41,7 +36,7 @@ ValueId expand_normal(Walk *w, const HloOp *op) {
         return 0;
     TypeId type = value_type(w, op->results);
     int dtype = hlo_type(w->hlo, type)->dtype, wide = dtype == DT_F64 ? DT_F64 : DT_F32;
-    TypeId wide_type = with_dtype(w, type, wide);
+    TypeId wide_type = hlo_type_as(w->hlo, type, wide);
     ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1);
     ValueId low = scalar(w, wide, wide == DT_F64 ? -1 + 0x1p-53 : -1 + 0x1p-24);
     ValueId in[3] = {low, scalar(w, wide, 1), hlo_operand(w->hlo, op, 2)};
@@ -208,7 +203,7 @@ ValueId expand_ragged_all_to_all(Walk *w, const HloOp *op) {
         hlo_fail(h, w->id, OTRN_CAPACITY, "the rows of %lld devices are more than 32 bits count", (long long)s.devices);
     ValueId from = ragged_sources(w, &s, op, nrows, nout);
     ValueId comes = walk_compare(w, CMP_GE, CMPT_NOTYPE, from, walk_number(w, value_type(w, from), 0));
-    ValueId arrives = walk_broadcast(w, comes, &along, 1, with_dtype(w, type, DT_I1));
+    ValueId arrives = walk_broadcast(w, comes, &along, 1, hlo_type_as(w->hlo, type, DT_I1));
     return walk_select(w, arrives, take_rows(w, all_rows(w, &s, rows), from, type), output);
 }
 

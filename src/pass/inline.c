@@ -46,6 +46,20 @@ static ValueId map_get(Inline *in, ValueId v) {
     return in->map.at[v];
 }
 
+static ValueId *operands_of(Inline *in, const HloOp *op) { // as they are found now
+    ValueId *at = ARENA_NEWN(in->c->scratch, ValueId, op->noperands + 1);
+    for (uint32_t i = 0; i < op->noperands; i++)
+        at[i] = map_get(in, hlo_operand(in->h, op, i));
+    return at;
+}
+
+// Values from `first` on are what the op is given: a body's arguments by who calls it, a call's results by the body's return.
+static void map_given(Inline *in, ValueId first, uint32_t n, const HloOp *op) {
+    assert(n <= op->noperands);
+    for (uint32_t i = 0; i < n; i++)
+        map_set(in, first + i, map_get(in, hlo_operand(in->h, op, i)));
+}
+
 // Names inside a function that is called in several places begin anew: the call's come before them.
 static const char *name_of(Inline *in, LocId loc) {
     const char *name = hlo_loc_name(in->h, loc), *outer = hlo_loc_name(in->h, in->call);
@@ -92,16 +106,14 @@ static void inline_call(Inline *in, OpId id, const char *callee, RegionId to) {
     if (body.nargs != op.noperands)
         hlo_fail(h, id, OTRN_VERIFY, "passes %u values to @%s, which takes %u", op.noperands, callee,
                  body.nargs);
-    for (uint32_t i = 0; i < body.nargs; i++)
-        map_set(in, body.args + i, map_get(in, hlo_operand(h, &op, i)));
+    map_given(in, body.args, body.nargs, &op);
     copy_region(in, f->body, to);
     OpId last = h->regions.at[f->body].ops.at[h->regions.at[f->body].ops.n - 1];
     HloOp ret = *hlo_at(h, last);
     if (ret.noperands != op.nresults)
         hlo_fail(h, id, OTRN_VERIFY, "expects %u results of @%s, which returns %u", op.nresults,
                  callee, ret.noperands);
-    for (uint32_t i = 0; i < op.nresults; i++)
-        map_set(in, op.results + i, map_get(in, hlo_operand(h, &ret, i)));
+    map_given(in, op.results, op.nresults, &ret);
     in->call = outer;
     in->depth--;
 }
@@ -123,10 +135,7 @@ static void note_tuple(Inline *in, ValueId tuple, uint32_t n, const ValueId *mem
 // … the operands of an op.
 static void note_members(Inline *in, ValueId tuple, OpId members) {
     HloOp op = *hlo_at(in->h, members);
-    ValueId *at = ARENA_NEWN(in->c->scratch, ValueId, op.noperands + 1);
-    for (uint32_t i = 0; i < op.noperands; i++)
-        at[i] = map_get(in, hlo_operand(in->h, &op, i));
-    note_tuple(in, tuple, op.noperands, at);
+    note_tuple(in, tuple, op.noperands, operands_of(in, &op));
 }
 
 // XLA's own calls give a tuple of tensors where StableHLO's ops have several results; false: not such a call.
@@ -139,10 +148,8 @@ static bool copy_tuple_call(Inline *in, OpId id, RegionId to) {
         flat = hlo_type(h, t.members[i])->kind == HT_TENSOR;
     if (!flat)
         return false;
-    ValueId *operands = ARENA_NEWN(in->c->scratch, ValueId, op.noperands + 1), *members = ARENA_NEWN(in->c->scratch, ValueId, t.nmembers + 1);
-    for (uint32_t i = 0; i < op.noperands; i++)
-        operands[i] = map_get(in, hlo_operand(h, &op, i));
-    OpId copy = hlo_op(h, op.code, loc_of(in, op.loc), op.noperands, operands, t.nmembers, t.members);
+    ValueId *members = ARENA_NEWN(in->c->scratch, ValueId, t.nmembers + 1);
+    OpId copy = hlo_op(h, op.code, loc_of(in, op.loc), op.noperands, operands_of(in, &op), t.nmembers, t.members);
     HloOp *made = hlo_at(h, copy);
     made->attrs = op.attrs;
     made->extra = op.extra, made->nextra = op.nextra;
@@ -162,8 +169,7 @@ static void inline_async(Inline *in, OpId id, RegionId to) {
     HloRegion body = h->regions.at[from];
     if (body.nargs != op.noperands)
         hlo_fail(h, id, OTRN_VERIFY, "passes %u values to a region that takes %u", op.noperands, body.nargs);
-    for (uint32_t i = 0; i < body.nargs; i++)
-        map_set(in, body.args + i, map_get(in, hlo_operand(h, &op, i)));
+    map_given(in, body.args, body.nargs, &op);
     copy_ops(in, from, to, true);
     note_members(in, op.results, body.ops.at[body.ops.n - 1]);
 }
@@ -174,12 +180,10 @@ static void inline_named(Inline *in, OpId id, RegionId to) {
     HloOp op = *hlo_at(h, id);
     RegionId from = h->op_regions.at[op.regions];
     HloRegion body = h->regions.at[from];
-    for (uint32_t i = 0; i < body.nargs; i++)
-        map_set(in, body.args + i, map_get(in, hlo_operand(h, &op, i)));
+    map_given(in, body.args, body.nargs, &op);
     copy_ops(in, from, to, true);
     HloOp ret = *hlo_at(h, body.ops.at[body.ops.n - 1]);
-    for (uint32_t i = 0; i < op.nresults; i++)
-        map_set(in, op.results + i, map_get(in, hlo_operand(h, &ret, i)));
+    map_given(in, op.results, op.nresults, &ret);
 }
 
 static void finish_async(Inline *in, OpId id) {
@@ -228,13 +232,10 @@ static bool take_tuple_element(Inline *in, OpId id) {
 static void copy_op(Inline *in, OpId id, RegionId to) {
     Hlo *h = in->h;
     HloOp op = *hlo_at(h, id);
-    ValueId *operands = ARENA_NEWN(in->c->scratch, ValueId, op.noperands + 1);
-    for (uint32_t i = 0; i < op.noperands; i++)
-        operands[i] = map_get(in, hlo_operand(h, &op, i));
     TypeId *types = ARENA_NEWN(in->c->scratch, TypeId, op.nresults + 1u);
     for (uint32_t i = 0; i < op.nresults; i++)
         types[i] = h->values.at[op.results + i].type;
-    OpId copy = hlo_op(h, op.code, loc_of(in, op.loc), op.noperands, operands, op.nresults, types);
+    OpId copy = hlo_op(h, op.code, loc_of(in, op.loc), op.noperands, operands_of(in, &op), op.nresults, types);
     HloOp *made = hlo_at(h, copy);
     made->attrs = op.attrs; // contents are never changed in place once shared
     made->extra = op.extra;
@@ -321,13 +322,11 @@ static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return
             continue;
         case HLO_UNREALIZED_CAST:
         case HLO_INTERPRETER_PROBE:
-            for (uint32_t k = 0; k < op->nresults && k < op->noperands; k++)
-                map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
+            map_given(in, op->results, op->nresults < op->noperands ? op->nresults : op->noperands, op);
             continue;
         case HLO_CUSTOM_CALL:
             if (is_identity_call(h, op)) {
-                for (uint32_t k = 0; k < op->nresults; k++)
-                    map_set(in, op->results + k, map_get(in, hlo_operand(h, op, k)));
+                map_given(in, op->results, op->nresults, op);
                 continue;
             }
             if (copy_tuple_call(in, id, to))

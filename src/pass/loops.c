@@ -183,10 +183,7 @@ typedef struct Narrow {
     Users u;
 } Narrow;
 
-static void set_dtype(Hlo *h, ValueId v, int dtype) {
-    const HloType t = *hlo_value_type(h, v);
-    h->values.at[v].type = hlo_type_tensor(h, dtype, t.rank, t.dims);
-}
+static void set_dtype(Hlo *h, ValueId v, int dtype) { h->values.at[v].type = hlo_type_as(h, h->values.at[v].type, dtype); }
 
 // The update takes the narrow piece; a reshape brings it into the form that the wide one had.
 static void narrow_update(Narrow *n, RegionId body, OpId update, ValueId narrow) {
@@ -195,8 +192,7 @@ static void narrow_update(Narrow *n, RegionId body, OpId update, ValueId narrow)
     assert(hlo_value_type(h, narrow)->elems == hlo_value_type(h, hlo_operand(h, hlo_at(h, update), 1))->elems);
     OpList ops = {0};
     int dtype = hlo_value_type(h, narrow)->dtype;
-    const HloType t = *hlo_value_type(h, hlo_operand(h, hlo_at(h, update), 1));
-    TypeId piece = hlo_type_tensor(h, dtype, t.rank, t.dims);
+    TypeId piece = hlo_type_as(h, h->values.at[hlo_operand(h, hlo_at(h, update), 1)].type, dtype);
     OpId shaped = hlo_op(h, HLO_RESHAPE, hlo_at(h, update)->loc, 1, &narrow, 1, &piece);
     for (uint32_t i = 0; i < h->regions.at[body].ops.n; i++) {
         if (h->regions.at[body].ops.at[i] == update)

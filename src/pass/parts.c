@@ -20,10 +20,7 @@ typedef struct Pair {
 
 static bool is_complex(const Hlo *h, ValueId v) { return hlo_is_plain(hlo_value_type(h, v)) && hlo_value_type(h, v)->dtype == DT_C64; }
 
-static TypeId part_type(Walk *w, ValueId v) {
-    HloType t = *hlo_value_type(w->hlo, v);
-    return hlo_type_tensor(w->hlo, DT_F32, t.rank, t.dims);
-}
+static TypeId part_type(Walk *w, ValueId v) { return hlo_type_as(w->hlo, w->hlo->values.at[v].type, DT_F32); }
 
 static ValueId constant_part(Walk *w, const HloAttr *whole, TypeId type, uint32_t part) {
     assert(part < 2);

@@ -2,8 +2,12 @@
 // pass.c — the list of graph passes.
 #include "pass/pass.h"
 
+#include "hlo/quant.h"
 #include "pass/expand.h"
 #include "pass/rules.h"
+
+// The rewrite is the operations' definition and lives with the graph.
+static void quant(Compile *c) { hlo_lower_quant(c->hlo, c->scratch); }
 
 const PassRow pass_rows[] = {
     {"inline", pass_inline, "put callees and composites into the entry, drop casts and tuples", true, NULL},
@@ -12,7 +16,7 @@ const PassRow pass_rows[] = {
     {"spmd", pass_spmd, "cut tensors into the parts devices have, let parts meet where needed", true, NULL},
     {"layouts", pass_layouts, "take arguments and give results in the order they lie in memory", true, NULL},
     {"shapes", pass_shapes, "give every dimension its size, now that the arguments' shapes are known", true, NULL},
-    {"quant", pass_quant, "write operations on quantised tensors as integer and float operations", true, NULL},
+    {"quant", quant, "write operations on quantised tensors as integer and float operations", true, NULL},
     {"expand", pass_expand, "write rare operations with common ones", true, expand_rules},
     {"autocast", pass_autocast, "compute in narrower types where the options say so", false, autocast_rules},
     {"unroll", NULL, "short loops of elementwise work in one piece", false, unroll_rules},
@@ -72,7 +76,7 @@ void pass_settle(Compile *c) {
         pass_inline(c);
         pass_shapes(c);
     }
-    pass_quant(c);
+    quant(c);
     bool rare = expand_needed(c->hlo);
     for (uint32_t i = 0; rare && i < c->hlo->funcs.n; i++) // those that devices run by themselves too
         if (c->hlo->funcs.at[i].body)

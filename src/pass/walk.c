@@ -113,9 +113,8 @@ ValueId walk_iota(Walk *w, TypeId type, int64_t dim) {
 }
 
 ValueId walk_compare(Walk *w, int64_t direction, int64_t kind, ValueId x, ValueId y) {
-    const HloType *t = hlo_value_type(w->hlo, x);
-    assert(t->dtype == hlo_value_type(w->hlo, y)->dtype);
-    TypeId flags = hlo_type_tensor(w->hlo, DT_I1, t->rank, t->dims);
+    assert(hlo_value_type(w->hlo, x)->dtype == hlo_value_type(w->hlo, y)->dtype);
+    TypeId flags = hlo_type_as(w->hlo, w->hlo->values.at[x].type, DT_I1);
     OpId made = hlo_op(w->hlo, HLO_COMPARE, w->loc, 2, (ValueId[]){x, y}, 1, &flags);
     hlo_set_int(w->hlo, made, AK_COMPARISON_DIRECTION, direction);
     hlo_set_int(w->hlo, made, AK_COMPARE_TYPE, kind);
@@ -154,9 +153,8 @@ ValueId walk_reshape(Walk *w, ValueId v, int rank, const int64_t *dims) {
 }
 
 ValueId walk_convert(Walk *w, ValueId v, int dtype) {
-    const HloType *t = hlo_value_type(w->hlo, v);
-    assert(t->kind == HT_TENSOR);
-    return t->dtype == dtype ? v : walk_op(w, HLO_CONVERT, 1, &v, hlo_type_tensor(w->hlo, dtype, t->rank, t->dims));
+    assert(hlo_value_type(w->hlo, v)->kind == HT_TENSOR);
+    return hlo_value_type(w->hlo, v)->dtype == dtype ? v : walk_op(w, HLO_CONVERT, 1, &v, hlo_type_as(w->hlo, w->hlo->values.at[v].type, dtype));
 }
 
 ValueId walk_transpose(Walk *w, ValueId v, const int64_t *perm) {

@@ -110,7 +110,6 @@ void pass_picks(Compile *c);
 void pass_spmd(Compile *c); // spmd/spmd.c
 void pass_layouts(Compile *c);
 void pass_shapes(Compile *c);
-void pass_quant(Compile *c);
 void pass_expand(Compile *c);
 void pass_autocast(Compile *c);
 void pass_loops(Compile *c);
