@@ -2,6 +2,8 @@
 // conv.c — reads the attributes of a convolution.
 #include "hlo/conv.h"
 
+#include <assert.h>
+
 #include "base/dtype.h"
 #include "base/num.h"
 #include "hlo/query.h"
@@ -11,13 +13,10 @@ static bool fits(const HloType *t) {
            dtype_on_tensor_engine(t->dtype);
 }
 
-bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f) {
-    if (op->code != HLO_CONVOLUTION)
-        return false;
+void conv_form(const Hlo *h, const HloOp *op, ConvForm *f) {
     const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *w = hlo_value_type(h, hlo_operand(h, op, 1));
     const HloType *y = hlo_value_type(h, op->results);
-    if (!fits(x) || !fits(w) || !fits(y) || x->rank > CONV_SPACE_MAX + 2)
-        return false;
+    assert(op->code == HLO_CONVOLUTION);
     *f = (ConvForm){.ns = x->rank - 2,
                     .in_batch = (int)hlo_int(op, AK_INPUT_BATCH_DIMENSION, 0),
                     .in_feature = (int)hlo_int(op, AK_INPUT_FEATURE_DIMENSION, 0),
@@ -39,13 +38,22 @@ bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f) {
                       .kernel_gap = hlo_int_at(op, AK_RHS_DILATION, k, 1),
                       .reversed = hlo_int_at(op, AK_WINDOW_REVERSAL, k, 0) != 0};
         a.in = x->dims[a.in_dim], a.kernel = w->dims[a.kernel_dim], a.out = y->dims[a.out_dim];
-        int64_t most = INT32_MAX; // positions stay far inside 64 bits
-        if (a.stride > most || a.in_gap > most || a.kernel_gap > most || a.low > most || a.low < -most || a.high > most ||
-            a.high < -most)
-            return false;
         f->axis[i] = a;
     }
-    return true;
+}
+
+bool conv_read(const Hlo *h, const HloOp *op, ConvForm *f) {
+    if (op->code != HLO_CONVOLUTION)
+        return false;
+    const HloType *x = hlo_value_type(h, hlo_operand(h, op, 0)), *w = hlo_value_type(h, hlo_operand(h, op, 1));
+    if (!fits(x) || !fits(w) || !fits(hlo_value_type(h, op->results)) || x->rank > CONV_SPACE_MAX + 2)
+        return false;
+    conv_form(h, op, f);
+    bool near = true;
+    int64_t most = INT32_MAX; // positions stay far inside 64 bits
+    for (const ConvAxis *a = f->axis; a < f->axis + f->ns; a++)
+        near = near && a->stride <= most && a->in_gap <= most && a->kernel_gap <= most && a->low <= most && a->low >= -most && a->high <= most && a->high >= -most;
+    return near;
 }
 
 void conv_span(const ConvAxis *a, int64_t *first, int64_t *last) { // between two elements of a dilated input nothing is met

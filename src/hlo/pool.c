@@ -16,6 +16,13 @@ static bool fits(const HloType *t) {
            t->rank > 0 && t->rank <= POOL_RANK_MAX;
 }
 
+PoolAxis pool_axis(const HloOp *op, uint32_t i, int64_t in, int64_t out) {
+    return (PoolAxis){.in = in, .out = out, .window = hlo_int_at(op, AK_WINDOW_DIMENSIONS, i, 1),
+                      .stride = hlo_int_at(op, AK_WINDOW_STRIDES, i, 1), .gap = hlo_int_at(op, AK_WINDOW_DILATIONS, i, 1),
+                      .low = hlo_int_at(op, AK_PADDING, 2 * i, 0), .high = hlo_int_at(op, AK_PADDING, 2 * i + 1, 0),
+                      .in_gap = hlo_int_at(op, AK_BASE_DILATIONS, i, 1)};
+}
+
 bool pool_read(const Hlo *h, const HloOp *op, PoolForm *f) {
     if (op->code != HLO_REDUCE_WINDOW || op->noperands != 2 || op->nresults != 1)
         return false;
@@ -27,11 +34,7 @@ bool pool_read(const Hlo *h, const HloOp *op, PoolForm *f) {
     bool neutral = f->code == HLO_ADD ? dtype_to_f64(x->dtype, init->data) == 0
                                       : is_neutral(h, f->code, hlo_operand(h, op, 1));
     for (int i = 0; i < f->rank; i++) {
-        uint32_t k = (uint32_t)i;
-        PoolAxis a = {.in = x->dims[i], .out = y->dims[i], .window = hlo_int_at(op, AK_WINDOW_DIMENSIONS, k, 1),
-                      .stride = hlo_int_at(op, AK_WINDOW_STRIDES, k, 1), .gap = hlo_int_at(op, AK_WINDOW_DILATIONS, k, 1),
-                      .low = hlo_int_at(op, AK_PADDING, 2 * k, 0), .high = hlo_int_at(op, AK_PADDING, 2 * k + 1, 0),
-                      .in_gap = hlo_int_at(op, AK_BASE_DILATIONS, k, 1)};
+        PoolAxis a = pool_axis(op, (uint32_t)i, x->dims[i], y->dims[i]);
         if (a.window > POOL_TAPS_MAX || a.stride > INT32_MAX || a.gap > INT32_MAX || a.in_gap > INT32_MAX)
             return false;
         f->taps *= a.window;

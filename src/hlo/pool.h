@@ -21,6 +21,12 @@ typedef struct PoolForm {
     int64_t taps;
 } PoolForm;
 
+PoolAxis pool_axis(const HloOp *op, uint32_t i, int64_t in, int64_t out); // of any op with windows
+// The input position of an output position and a tap; -1: it is around the input, or between its elements.
+static inline int64_t pool_at(const PoolAxis *a, int64_t out, int64_t tap) {
+    int64_t p = out * a->stride + tap * a->gap - a->low;
+    return p < 0 || p % a->in_gap || p / a->in_gap >= a->in ? -1 : p / a->in_gap;
+}
 // False when the op is no reduce_window, or none that the vector engine does: one float operand, a plain sum or extreme
 // that begins with the neutral element, few taps.
 bool pool_read(const Hlo *h, const HloOp *op, PoolForm *f);

@@ -9,49 +9,38 @@
 
 #include <string.h>
 
-typedef struct Win { // per axis
-    const int64_t *size, *stride, *base, *dilation, *pad; // pad: pairs; NULL: all 1, padding all 0
+#include "hlo/conv.h"
+#include "hlo/pool.h"
+
+typedef struct Win {
+    PoolAxis axis[OTRN_MAX_RANK];
+    RShape in, box; // the operand; places in a window
 } Win;
 
-static int64_t at_or(const int64_t *v, int i, int64_t none) { return v ? v[i] : none; }
-
-static Win win_of(const HloOp *op) {
-    uint32_t n;
-    return (Win){.size = hlo_ints(op, AK_WINDOW_DIMENSIONS, &n),
-                 .stride = hlo_ints(op, AK_WINDOW_STRIDES, &n),
-                 .base = hlo_ints(op, AK_BASE_DILATIONS, &n),
-                 .dilation = hlo_ints(op, AK_WINDOW_DILATIONS, &n),
-                 .pad = hlo_ints(op, AK_PADDING, &n)};
+static Win win_of(Region *p, const HloOp *op) {
+    Win w = {.in = region_shape(p, hlo_operand(p->h, op, 0))};
+    w.box.rank = w.in.rank;
+    for (int i = 0; i < w.in.rank; i++) {
+        w.axis[i] = pool_axis(op, (uint32_t)i, w.in.dims[i], 0);
+        w.box.dims[i] = w.axis[i].window;
+    }
+    return w;
 }
 
-// Coordinate along axis i below window position `at` at `offset` inside the window, or -1 on padding and in holes.
-static int64_t win_axis(const Win *w, int i, int64_t at, int64_t offset, int64_t size) {
-    int64_t base = at_or(w->base, i, 1);
-    int64_t p = at * at_or(w->stride, i, 1) + offset * at_or(w->dilation, i, 1) - at_or(w->pad, 2 * i, 0);
-    return p < 0 || p % base || p / base >= size ? -1 : p / base;
-}
-
-static int64_t win_elem(const Win *w, const RShape *in, const int64_t *at, const int64_t *offset) {
+// The element below window position `at` at `offset` inside the window, or -1 on padding and in holes.
+static int64_t win_elem(const Win *w, const int64_t *at, const int64_t *offset) {
     int64_t from[OTRN_MAX_RANK];
-    for (int i = 0; i < in->rank; i++)
-        if ((from[i] = win_axis(w, i, at[i], offset[i], in->dims[i])) < 0)
+    for (int i = 0; i < w->in.rank; i++)
+        if ((from[i] = pool_at(&w->axis[i], at[i], offset[i])) < 0)
             return -1;
-    return region_number(in, from);
-}
-
-static RShape win_box(const Win *w, int rank) {
-    RShape box = {.rank = rank};
-    for (int i = 0; i < rank; i++)
-        box.dims[i] = w->size[i];
-    return box;
+    return region_number(&w->in, from);
 }
 
 // Padding and holes hold the init value and take part like any element.
 static void add_reduce_window(Region *p, const HloOp *op) {
     uint32_t n = op->noperands / 2;
-    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
-    Win w = win_of(op);
-    RShape box = win_box(&w, in.rank);
+    RShape out = region_shape(p, op->results);
+    Win w = win_of(p, op);
     Fold f = region_fold(p, n, out.elems);
     for (int64_t e = 0; e < out.elems; e++) {
         int64_t at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK] = {0};
@@ -59,25 +48,23 @@ static void add_reduce_window(Region *p, const HloOp *op) {
         for (uint32_t k = 0; k < n; k++)
             f.regs[k][e] = region_operand(p, op, n + k)[0];
         do {
-            int64_t from = win_elem(&w, &in, at, offset);
+            int64_t from = win_elem(&w, at, offset);
             for (uint32_t k = 0; k < n; k++)
                 f.args[n + k] = from < 0 ? region_operand(p, op, n + k) : region_operand(p, op, k) + from;
             region_fold_in(p, &f, op, e);
-        } while (region_next(&box, offset));
+        } while (region_next(&w.box, offset));
     }
     region_fold_end(p, &f, op);
 }
 
 // For each window the flags of the elements it chose, then the source goes to where the flag is set.
 static void add_select_and_scatter(Region *p, const HloOp *op) {
-    RShape in = region_shape(p, hlo_operand(p->h, op, 0));
     RShape source = region_shape(p, hlo_operand(p->h, op, 1));
     RegionId select = p->h->op_regions.at[op->regions], combine = p->h->op_regions.at[op->regions + 1];
-    Win w = win_of(op);
-    RShape box = win_box(&w, in.rank);
-    uint16_t *regs = region_regs(p, (uint32_t)in.elems);
-    uint16_t *chosen = region_regs(p, (uint32_t)in.elems), no = region_const_int(p, DT_I1, 0);
-    for (int64_t i = 0; i < in.elems; i++)
+    Win w = win_of(p, op);
+    int64_t elems = w.in.elems;
+    uint16_t *regs = region_regs(p, (uint32_t)elems), *chosen = region_regs(p, (uint32_t)elems), no = region_const_int(p, DT_I1, 0);
+    for (int64_t i = 0; i < elems; i++)
         regs[i] = region_operand(p, op, 2)[0];
     for (int64_t e = 0; e < source.elems; e++) {
         int64_t at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK] = {0};
@@ -85,10 +72,10 @@ static void add_select_and_scatter(Region *p, const HloOp *op) {
         bool any = false;
         const uint16_t *out;
         region_place(&source, e, at);
-        for (int64_t i = 0; i < in.elems; i++)
+        for (int64_t i = 0; i < elems; i++)
             chosen[i] = no;
         do {
-            int64_t from = win_elem(&w, &in, at, offset);
+            int64_t from = win_elem(&w, at, offset);
             if (from < 0)
                 continue;
             uint16_t here = region_operand(p, op, 0)[from], keep = no;
@@ -96,14 +83,14 @@ static void add_select_and_scatter(Region *p, const HloOp *op) {
                 const uint16_t *pair[2] = {&value, &here};
                 region_inline(p, select, pair, &out);
                 keep = out[0];
-                for (int64_t i = 0; i < in.elems; i++)
+                for (int64_t i = 0; i < elems; i++)
                     chosen[i] = region_select(p, keep, chosen[i], no);
             }
             value = any ? region_select(p, keep, value, here) : here;
             chosen[from] = region_step(p, HLO_NOT, DT_I1, keep, 0, 0);
             any = true;
-        } while (region_next(&box, offset));
-        for (int64_t i = 0; i < in.elems; i++) {
+        } while (region_next(&w.box, offset));
+        for (int64_t i = 0; i < elems; i++) {
             if (chosen[i] == no)
                 continue;
             const uint16_t *pair[2] = {region_operand(p, op, 1) + e, &regs[i]};
@@ -171,60 +158,38 @@ static void add_scatter(Region *p, const HloOp *op) {
 // --- convolution -------------------------------------------------------------------------------------
 
 typedef struct Conv {
+    ConvForm f;
     RShape in, kernel, out, taps; // taps: kernel positions, then input features of a group
-    Win w;
-    const int64_t *in_axes, *kernel_axes, *out_axes, *reverse; // spatial
-    int64_t in_batch, in_feature, kernel_in, kernel_out, out_batch, out_feature;
-    int64_t feature_groups, batch_groups;
 } Conv;
 
 static Conv conv_of(Region *p, const HloOp *op) {
-    uint32_t n;
-    Conv c = {.in = region_shape(p, hlo_operand(p->h, op, 0)),
-              .kernel = region_shape(p, hlo_operand(p->h, op, 1)),
-              .out = region_shape(p, op->results),
-              .w = {.stride = hlo_ints(op, AK_WINDOW_STRIDES, &n),
-                    .base = hlo_ints(op, AK_LHS_DILATION, &n),
-                    .dilation = hlo_ints(op, AK_RHS_DILATION, &n),
-                    .pad = hlo_ints(op, AK_PADDING, &n)},
-              .in_axes = hlo_ints(op, AK_INPUT_SPATIAL_DIMENSIONS, &n),
-              .kernel_axes = hlo_ints(op, AK_KERNEL_SPATIAL_DIMENSIONS, &n),
-              .out_axes = hlo_ints(op, AK_OUTPUT_SPATIAL_DIMENSIONS, &n),
-              .reverse = hlo_ints(op, AK_WINDOW_REVERSAL, &n),
-              .in_batch = hlo_int(op, AK_INPUT_BATCH_DIMENSION, 0),
-              .in_feature = hlo_int(op, AK_INPUT_FEATURE_DIMENSION, 0),
-              .kernel_in = hlo_int(op, AK_KERNEL_INPUT_FEATURE_DIMENSION, 0),
-              .kernel_out = hlo_int(op, AK_KERNEL_OUTPUT_FEATURE_DIMENSION, 0),
-              .out_batch = hlo_int(op, AK_OUTPUT_BATCH_DIMENSION, 0),
-              .out_feature = hlo_int(op, AK_OUTPUT_FEATURE_DIMENSION, 0),
-              .feature_groups = hlo_int(op, AK_FEATURE_GROUP_COUNT, 1),
-              .batch_groups = hlo_int(op, AK_BATCH_GROUP_COUNT, 1)};
-    c.taps = (RShape){.rank = c.in.rank - 1, .elems = 1};
-    for (int i = 0; i + 1 < c.taps.rank; i++)
-        c.taps.dims[i] = c.kernel.dims[c.kernel_axes[i]];
-    c.taps.dims[c.taps.rank - 1] = c.kernel.dims[c.kernel_in];
-    for (int i = 0; i < c.taps.rank; i++)
+    Conv c = {.in = region_shape(p, hlo_operand(p->h, op, 0)), .kernel = region_shape(p, hlo_operand(p->h, op, 1)), .out = region_shape(p, op->results)};
+    conv_form(p->h, op, &c.f);
+    c.taps = (RShape){.rank = c.f.ns + 1, .elems = 1};
+    for (int i = 0; i <= c.f.ns; i++) {
+        c.taps.dims[i] = i < c.f.ns ? c.f.axis[i].kernel : c.kernel.dims[c.f.kernel_in];
         c.taps.elems *= c.taps.dims[i];
+    }
     return c;
 }
 
 // The elements that meet at output place `to` under `tap`; false on padding.
 static bool conv_pair(const Conv *c, const int64_t *to, const int64_t *tap, int64_t *x, int64_t *k) {
-    int64_t from[OTRN_MAX_RANK], with[OTRN_MAX_RANK], feature = to[c->out_feature], ins = c->kernel.dims[c->kernel_in];
-    int spatial = c->in.rank - 2;
-    for (int i = 0; i < spatial; i++) {
-        int64_t size = c->taps.dims[i];
-        int64_t p = win_axis(&c->w, i, to[c->out_axes[i]], tap[i], c->in.dims[c->in_axes[i]]);
+    const ConvForm *f = &c->f;
+    int64_t from[OTRN_MAX_RANK], with[OTRN_MAX_RANK], feature = to[f->out_feature], ins = c->kernel.dims[f->kernel_in];
+    for (int i = 0; i < f->ns; i++) {
+        const ConvAxis *a = &f->axis[i];
+        int64_t p = conv_at(a, to[a->out_dim], tap[i]);
         if (p < 0)
             return false;
-        from[c->in_axes[i]] = p;
-        with[c->kernel_axes[i]] = at_or(c->reverse, i, 0) ? size - 1 - tap[i] : tap[i];
+        from[a->in_dim] = p;
+        with[a->kernel_dim] = a->reversed ? a->kernel - 1 - tap[i] : tap[i];
     }
-    int64_t group = feature / (c->kernel.dims[c->kernel_out] / (c->feature_groups * c->batch_groups));
-    from[c->in_batch] = to[c->out_batch] + (c->batch_groups > 1 ? group * c->out.dims[c->out_batch] : 0);
-    from[c->in_feature] = tap[spatial] + (c->feature_groups > 1 ? group * ins : 0);
-    with[c->kernel_in] = tap[spatial];
-    with[c->kernel_out] = feature;
+    int64_t group = feature / (c->kernel.dims[f->kernel_out] / (f->feature_groups * f->batch_groups));
+    from[f->in_batch] = to[f->out_batch] + (f->batch_groups > 1 ? group * c->out.dims[f->out_batch] : 0);
+    from[f->in_feature] = tap[f->ns] + (f->feature_groups > 1 ? group * ins : 0);
+    with[f->kernel_in] = tap[f->ns];
+    with[f->kernel_out] = feature;
     *x = region_number(&c->in, from);
     *k = region_number(&c->kernel, with);
     return true;
