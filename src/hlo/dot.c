@@ -2,6 +2,31 @@
 // dot.c — what a product is: its types, and which dimensions of its operands lie as one.
 #include "hlo/dot.h"
 
+#include <assert.h>
+
+#include "hlo/query.h"
+
+const HloAttrKey dot_batch_key[2] = {AK_LHS_BATCHING_DIMENSIONS, AK_RHS_BATCHING_DIMENSIONS};
+const HloAttrKey dot_contract_key[2] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
+
+DotDims dot_dims(const HloOp *op) {
+    DotDims d;
+    assert(op->code == HLO_DOT_GENERAL);
+    for (int side = 0; side < 2; side++) {
+        d.batch[side] = hlo_ints(op, dot_batch_key[side], &d.nb);
+        d.contract[side] = hlo_ints(op, dot_contract_key[side], &d.nc);
+    }
+    return d;
+}
+
+int64_t dot_contracted(const Hlo *h, const HloOp *op) {
+    DotDims d = dot_dims(op);
+    int64_t k = 1;
+    for (uint32_t i = 0; i < d.nc; i++)
+        k *= hlo_value_type(h, hlo_operand(h, op, 0))->dims[d.contract[0][i]];
+    return k;
+}
+
 bool dot_group(const HloType *t, const int64_t *dims, uint32_t n, int64_t *size, int64_t *stride) {
     int64_t strides[OTRN_MAX_RANK];
     int64_t s = 1;
@@ -25,19 +50,11 @@ bool dot_group(const HloType *t, const int64_t *dims, uint32_t n, int64_t *size,
 }
 
 uint32_t dot_free_dims(const HloType *t, const HloOp *op, bool rhs, int64_t out[OTRN_MAX_RANK]) {
-    uint32_t nb, nc, n = 0;
-    const int64_t *b = hlo_ints(op, rhs ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &nb);
-    const int64_t *c =
-        hlo_ints(op, rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &nc);
-    for (int64_t d = 0; d < t->rank; d++) {
-        bool taken = false;
-        for (uint32_t i = 0; i < nb; i++)
-            taken = taken || b[i] == d;
-        for (uint32_t i = 0; i < nc; i++)
-            taken = taken || c[i] == d;
-        if (!taken)
+    DotDims of = dot_dims(op);
+    uint32_t n = 0;
+    for (int64_t d = 0; d < t->rank; d++)
+        if (!hlo_among(of.batch[rhs], of.nb, d) && !hlo_among(of.contract[rhs], of.nc, d))
             out[n++] = d;
-    }
     return n;
 }
 

@@ -129,15 +129,14 @@ typedef struct Sides { // of a product with v: of the other operand and the resu
 static void sides_of(const Hlo *h, const HloOp *op, uint32_t v, Sides *s) {
     *s = (Sides){.op = op, .v = v};
     assert(op->code == HLO_DOT_GENERAL && v < 2);
-    uint32_t nb, nc, at = 0;
-    const int64_t *b[2] = {hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &nb), hlo_ints(op, AK_RHS_BATCHING_DIMENSIONS, &nb)};
-    const int64_t *c[2] = {hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc), hlo_ints(op, AK_RHS_CONTRACTING_DIMENSIONS, &nc)};
+    DotDims by = dot_dims(op);
+    uint32_t at = 0;
     for (int i = 0; i < OTRN_MAX_RANK; i++)
         s->with[i] = -1;
-    for (uint32_t i = 0; i < nb; i++)
-        s->of[at++] = b[!v][i], s->with[b[!v][i]] = b[v][i];
-    for (uint32_t i = 0; i < nc; i++)
-        s->with[c[!v][i]] = c[v][i];
+    for (uint32_t i = 0; i < by.nb; i++)
+        s->of[at++] = by.batch[!v][i], s->with[by.batch[!v][i]] = by.batch[v][i];
+    for (uint32_t i = 0; i < by.nc; i++)
+        s->with[by.contract[!v][i]] = by.contract[v][i];
     for (uint32_t side = 0; side < 2; side++) {
         int64_t dims[OTRN_MAX_RANK];
         uint32_t n = dot_free_dims(hlo_value_type(h, hlo_operand(h, op, side)), op, side, dims);

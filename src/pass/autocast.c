@@ -16,6 +16,7 @@
 // value is converted where it is used.
 #include <stdlib.h>
 
+#include "hlo/dot.h"
 #include "pass/autocast.h"
 #include "pass/rules.h"
 
@@ -170,17 +171,13 @@ static bool is_plain(const Hlo *h, const HloOp *op) {
 // A product contracts over the fastest dimension of an operand: its load turns the operand around, which the
 // DMA does for elements of two and four bytes only.
 static bool turns(const Hlo *h, const HloOp *op) {
-    static const HloAttrKey keys[] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
     if (op->code != HLO_DOT_GENERAL)
         return op->code == HLO_DOT;
-    for (uint32_t side = 0; side < 2; side++) {
-        uint32_t n;
-        const int64_t *dims = hlo_ints(op, keys[side], &n);
-        for (uint32_t i = 0; i < n; i++)
-            if (dims[i] == hlo_value_type(h, hlo_operand(h, op, side))->rank - 1)
-                return true;
-    }
-    return false;
+    DotDims by = dot_dims(op);
+    bool last[2];
+    for (uint32_t side = 0; side < 2; side++)
+        last[side] = hlo_among(by.contract[side], by.nc, hlo_value_type(h, hlo_operand(h, op, side))->rank - 1);
+    return last[0] || last[1];
 }
 
 // The type to which a product's algorithm rounds its operands; DT_F32: none that the tensor engine has.

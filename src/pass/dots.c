@@ -14,9 +14,6 @@
 #include "hlo/dot.h"
 #include "pass/rules.h"
 
-static const HloAttrKey batch_keys[2] = {AK_LHS_BATCHING_DIMENSIONS, AK_RHS_BATCHING_DIMENSIONS};
-static const HloAttrKey contract_keys[2] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
-
 static void set_iota(Hlo *h, OpId op, HloAttrKey key, int64_t first, uint32_t n) {
     int64_t v[OTRN_MAX_RANK];
     for (uint32_t i = 0; i < n; i++)
@@ -31,7 +28,7 @@ static int64_t strided(const HloType *t, const int64_t *dims, uint32_t n) {
 
 // The contracting dimensions are pairs in any order: the one in which the operands, or the larger of them, need not be transposed.
 static void order_pairs(Hlo *h, OpId id) {
-    const HloAttrKey *keys = contract_keys;
+    const HloAttrKey *keys = dot_contract_key;
     HloOp op = *hlo_at(h, id);
     uint32_t n;
     const int64_t *now[2] = {hlo_ints(&op, keys[0], &n), hlo_ints(&op, keys[1], &n)};
@@ -62,7 +59,7 @@ static void order_operand(Walk *w, OpId id, bool rhs) {
     Hlo *h = w->hlo;
     HloOp op = *hlo_at(h, id);
     uint32_t nb, nc;
-    const int64_t *b = hlo_ints(&op, batch_keys[rhs], &nb), *c = hlo_ints(&op, contract_keys[rhs], &nc);
+    const int64_t *b = hlo_ints(&op, dot_batch_key[rhs], &nb), *c = hlo_ints(&op, dot_contract_key[rhs], &nc);
     ValueId v = hlo_operand(h, &op, rhs);
     HloType t = *hlo_value_type(h, v);
     int64_t free_dims[OTRN_MAX_RANK], size, stride;
@@ -83,10 +80,10 @@ static void order_operand(Walk *w, OpId id, bool rhs) {
     assert(n == t.rank);
     ValueId ordered = walk_push(w, hlo_op_transpose(h, op.loc, v, perm)); // first: it may move the table of operands
     h->operands.at[op.operands + rhs] = ordered;
-    set_iota(h, id, batch_keys[rhs], 0, nb);
-    set_iota(h, id, contract_keys[rhs], last ? nb : nb + nf, nc);
+    set_iota(h, id, dot_batch_key[rhs], 0, nb);
+    set_iota(h, id, dot_contract_key[rhs], last ? nb : nb + nf, nc);
     const HloType *now = hlo_value_type(h, ordered);
-    c = hlo_ints(hlo_at(h, id), contract_keys[rhs], &nc);
+    c = hlo_ints(hlo_at(h, id), dot_contract_key[rhs], &nc);
     assert(dot_group(now, c, nc, &size, &stride)); // what it was for
     assert(now->elems == t.elems);
     (void)now, (void)c;

@@ -157,11 +157,7 @@ static ValueId bounded_by(Guards *g, const Group *p, LocId loc, uint32_t i) { //
     if (!dot)
         return largest(g, loc, hlo_operand(h, hlo_at(h, p->rows), i), HLO_NEGATE);
     HloOp op = *hlo_at(h, dot);
-    uint32_t n;
-    const int64_t *over = hlo_ints(&op, AK_LHS_CONTRACTING_DIMENSIONS, &n);
-    double k = 1;
-    for (uint32_t j = 0; j < n; j++)
-        k *= (double)hlo_value_type(h, hlo_operand(h, &op, 0))->dims[over[j]];
+    double k = (double)dot_contracted(h, &op);
     ValueId a = largest(g, loc, hlo_operand(h, &op, 0), HLO_ABS), b = a ? largest(g, loc, hlo_operand(h, &op, 1), HLO_ABS) : 0;
     return b ? walk_binary(&g->w, HLO_MULTIPLY, walk_binary(&g->w, HLO_MULTIPLY, a, b), walk_number(&g->w, h->values.at[a].type, k)) : 0;
 }

@@ -20,20 +20,18 @@ typedef struct Match {
 } Match;
 
 static bool match(const Hlo *h, const HloOp *op, Match *m) {
-    uint32_t nb, nc;
-    const int64_t *lb = hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &nb), *rb = hlo_ints(op, AK_RHS_BATCHING_DIMENSIONS, &nb);
-    const int64_t *lc = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc), *rc = hlo_ints(op, AK_RHS_CONTRACTING_DIMENSIONS, &nc);
+    DotDims by = dot_dims(op);
     const HloType *l = hlo_value_type(h, hlo_operand(h, op, 0)), *r = hlo_value_type(h, hlo_operand(h, op, 1));
     const HloType *o = hlo_value_type(h, op->results);
     *m = (Match){0};
     for (int64_t d = 0; d < l->rank; d++) {
-        for (uint32_t i = 0; i < nb + nc; i++) {
-            int64_t of = i < nb ? lb[i] : lc[i - nb];
+        for (uint32_t i = 0; i < by.nb + by.nc; i++) {
+            int64_t of = i < by.nb ? by.batch[0][i] : by.contract[0][i - by.nb];
             if (of != d)
                 continue;
-            m->lhs[m->n] = d, m->rhs[m->n] = i < nb ? rb[i] : rc[i - nb];
+            m->lhs[m->n] = d, m->rhs[m->n] = i < by.nb ? by.batch[1][i] : by.contract[1][i - by.nb];
             m->size[m->n] = l->dims[d];
-            m->batch[m->n++] = i < nb ? (int64_t)i : -1;
+            m->batch[m->n++] = i < by.nb ? (int64_t)i : -1;
         }
     }
     int64_t elems = 1, batches = 1;

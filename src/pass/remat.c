@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "clock/clock.h"
+#include "hlo/dot.h"
 #include "hlo/loop.h"
 #include "hlo/query.h"
 #include "hlo/users.h"
@@ -133,20 +134,13 @@ static int64_t product_of(const HloType *t, const int64_t *dims, uint32_t n) {
     return p;
 }
 
-static int64_t contracted(const Remat *r, const HloOp *dot) {
-    uint32_t n;
-    const int64_t *dims = hlo_ints(dot, AK_LHS_CONTRACTING_DIMENSIONS, &n);
-    return product_of(hlo_value_type(r->h, hlo_operand(r->h, dot, 0)), dims, n);
-}
-
 // Scores, or what is made of them element by element: rows of each batch have tiles of their own.
 static bool is_of_scores(const Remat *r, ValueId v, int depth) {
     const HloOp *op = op_of(r, v);
-    uint32_t batch;
     if (!op || !depth || (!hlo_is_elementwise(op) && op->code != HLO_DOT_GENERAL && op->code != HLO_TRANSPOSE))
         return false;
     if (op->code == HLO_DOT_GENERAL)
-        return hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &batch) && batch > 0;
+        return dot_dims(op).nb > 0;
     return is_of_scores(r, hlo_operand(r->h, op, op->code == HLO_SELECT), depth - 1);
 }
 
@@ -161,18 +155,15 @@ static double row_elems(const Remat *r, ValueId v) {
 
 // Rows and columns of each batch are so few that the product and the program that reads it are apart: it is stored.
 static bool is_short(const Remat *r, const HloOp *dot) {
-    uint32_t n;
+    DotDims by = dot_dims(dot);
     const HloType *a = hlo_value_type(r->h, hlo_operand(r->h, dot, 0)), *b = hlo_value_type(r->h, hlo_operand(r->h, dot, 1));
-    const int64_t *dims = hlo_ints(dot, AK_LHS_BATCHING_DIMENSIONS, &n);
-    int64_t inside = product_of(a, dims, n) * contracted(r, dot), most = rows_short(r->c->chip) * inside;
+    int64_t inside = product_of(a, by.batch[0], by.nb) * dot_contracted(r->h, dot), most = rows_short(r->c->chip) * inside;
     return a->elems <= most && b->elems <= most;
 }
 
 static double dot_cost(const Remat *r, const HloOp *op, double elems) {
-    uint32_t batch;
     int dtype = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->dtype;
-    hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &batch);
-    if (!batch || contracted(r, op) > SCORE_MOST || !dtype_is_float(dtype))
+    if (!dot_dims(op).nb || dot_contracted(r->h, op) > SCORE_MOST || !dtype_is_float(dtype))
         return -1;
     double cost = elems * r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1);
     cost += is_short(r, op) ? bytes_of(r, op->results) * r->byte * 2 : 0;
@@ -273,12 +264,9 @@ static double keep_cost(const Remat *r, ValueId v) {
 
 // A product that takes the operand where it is made: beside it, at most a tile of columns (tile/block.c).
 static bool takes_tiles(const Remat *r, const HloOp *dot, uint32_t operand) {
-    uint32_t nb, nc;
+    DotDims by = dot_dims(dot);
     const HloType *other = hlo_value_type(r->h, hlo_operand(r->h, dot, !operand));
-    hlo_ints(dot, AK_LHS_BATCHING_DIMENSIONS, &nb);
-    const int64_t *batch = hlo_ints(dot, operand ? AK_LHS_BATCHING_DIMENSIONS : AK_RHS_BATCHING_DIMENSIONS, &nb);
-    const int64_t *inner = hlo_ints(dot, operand ? AK_LHS_CONTRACTING_DIMENSIONS : AK_RHS_CONTRACTING_DIMENSIONS, &nc);
-    return nb && other->elems / product_of(other, batch, nb) / product_of(other, inner, nc) <= SCORE_MOST;
+    return by.nb && other->elems / product_of(other, by.batch[!operand], by.nb) / dot_contracted(r->h, dot) <= SCORE_MOST;
 }
 
 static bool is_read_whole(const Remat *r, ValueId v, int depth) {

@@ -138,15 +138,7 @@ OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i, int64_t mos
             v = hlo_operand(h, op, 0);
             continue;
         }
-        if (!dot_on_tensor_engine(h, op))
-            return 0;
-        const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-        uint32_t nc;
-        const int64_t *c = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
-        int64_t k = 1;
-        for (uint32_t j = 0; j < nc; j++)
-            k *= t->dims[c[j]];
-        return k <= most ? def : 0;
+        return dot_on_tensor_engine(h, op) && dot_contracted(h, op) <= most ? def : 0;
     }
     return 0;
 }

@@ -50,12 +50,6 @@ static ValueId splat_like(Walk *w, ValueId like, const void *one) {
 
 // --- products --------------------------------------------------------------------------------------
 
-typedef struct Side {
-    HloAttrKey batch, contract;
-} Side;
-static const Side sides[2] = {{AK_LHS_BATCHING_DIMENSIONS, AK_LHS_CONTRACTING_DIMENSIONS},
-                              {AK_RHS_BATCHING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS}};
-
 // A transpose that swaps the two halves of a product's result is the product of the swapped operands: the same sums in
 // the same order.
 static ValueId swap_product(Walk *w, ValueId v, const int64_t *perm, uint32_t n, TypeId type) {
@@ -64,11 +58,9 @@ static ValueId swap_product(Walk *w, ValueId v, const int64_t *perm, uint32_t n,
     if (!def || !used_once(w, v) || !dot_may_swap(h, def))
         return 0;
     HloOp dot = *def;
-    uint32_t nb, nc;
-    hlo_ints(&dot, AK_LHS_BATCHING_DIMENSIONS, &nb);
-    hlo_ints(&dot, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
-    uint32_t nl = hlo_value_type(h, hlo_operand(h, &dot, 0))->rank - nb - nc;
-    uint32_t nr = hlo_value_type(h, hlo_operand(h, &dot, 1))->rank - nb - nc;
+    DotDims by = dot_dims(&dot);
+    uint32_t nb = by.nb, nl = hlo_value_type(h, hlo_operand(h, &dot, 0))->rank - nb - by.nc;
+    uint32_t nr = hlo_value_type(h, hlo_operand(h, &dot, 1))->rank - nb - by.nc;
     for (uint32_t i = 0; i < n; i++)
         if (perm[i] != (i < nb ? i : i < nb + nr ? i + nl : i - nr))
             return 0;
@@ -76,10 +68,8 @@ static ValueId swap_product(Walk *w, ValueId v, const int64_t *perm, uint32_t n,
     OpId made = hlo_op_like(h, &dot, operands, type);
     hlo_op_own_attrs(h, made);
     for (int side = 0; side < 2; side++) {
-        const int64_t *b = hlo_ints(&dot, sides[!side].batch, &nb);
-        hlo_set_ints(w->hlo, made, sides[side].batch, b, nb);
-        const int64_t *c = hlo_ints(&dot, sides[!side].contract, &nc);
-        hlo_set_ints(w->hlo, made, sides[side].contract, c, nc);
+        hlo_set_ints(h, made, dot_batch_key[side], by.batch[!side], nb);
+        hlo_set_ints(h, made, dot_contract_key[side], by.contract[!side], by.nc);
     }
     return walk_push(w, made);
 }

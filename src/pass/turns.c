@@ -40,9 +40,6 @@ typedef struct Way {
     uint64_t cost;
 } Way;
 
-static const HloAttrKey batch_key[2] = {AK_LHS_BATCHING_DIMENSIONS, AK_RHS_BATCHING_DIMENSIONS};
-static const HloAttrKey contract_key[2] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
-
 // --- what it costs -----------------------------------------------------------------------------------
 
 // In the order they have in memory; dimensions of size one are nowhere in it.
@@ -221,7 +218,7 @@ static void through(Dims *d, const int64_t *perm) {
 }
 
 static Operand operand_read(const Hlo *h, const HloOp *op, uint32_t side) {
-    Operand o = {.from = hlo_operand(h, op, side), .batch = turns_dims(op, batch_key[side]), .contract = turns_dims(op, contract_key[side])};
+    Operand o = {.from = hlo_operand(h, op, side), .batch = turns_dims(op, dot_batch_key[side]), .contract = turns_dims(op, dot_contract_key[side])};
     o.free.n = dot_free_dims(hlo_value_type(h, o.from), op, side, o.free.at);
     o.turned.n = (uint32_t)hlo_value_type(h, o.from)->rank;
     for (uint32_t i = 0; i < o.turned.n; i++)
@@ -286,8 +283,8 @@ static ValueId make(Turns *s, const Product *p, const Way *w) {
         for (uint32_t i = 0; i < p->wanted.n; i++)
             if (p->wanted.at[i] < now[side].batch.n)
                 batch[n++] = now[side].batch.at[p->wanted.at[i]];
-        hlo_set_ints(h, made, batch_key[side], batch, n);
-        hlo_set_ints(h, made, contract_key[side], now[side].contract.at, now[side].contract.n);
+        hlo_set_ints(h, made, dot_batch_key[side], batch, n);
+        hlo_set_ints(h, made, dot_contract_key[side], now[side].contract.at, now[side].contract.n);
     }
     return turns_behind(s, walk_push(&s->w, made), &w->turn);
 }

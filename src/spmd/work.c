@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/dot.h"
 #include "spmd/way.h"
 
 // --- ops in parts ------------------------------------------------------------------------------
@@ -137,11 +138,7 @@ static uint64_t work_cost(const Work *w, uint64_t *sent) {
     for (uint32_t f = 0; f < w->rule.nfactors; f++)
         parts *= w->cuts[f].parts > 1 ? (uint64_t)w->cuts[f].parts : 1;
     if (w->op->code == HLO_DOT_GENERAL) {
-        uint64_t flops = 2 * (uint64_t)hlo_value_type(s->h, w->op->results)->elems;
-        uint32_t n;
-        const int64_t *dims = hlo_ints(w->op, AK_LHS_CONTRACTING_DIMENSIONS, &n);
-        for (uint32_t i = 0; i < n; i++)
-            flops *= (uint64_t)hlo_value_type(s->h, work_value(w, 0))->dims[dims[i]];
+        uint64_t flops = 2 * (uint64_t)hlo_value_type(s->h, w->op->results)->elems * (uint64_t)dot_contracted(s->h, w->op);
         local += flops / parts / FLOPS_PER_BYTE;
     }
     return *sent + local;

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/dot.h"
 #include "hlo/eval.h"
 
 RShape region_shape(const Region *p, ValueId v) {
@@ -277,7 +278,7 @@ void region_fold_end(Region *p, const Fold *f, const HloOp *op) {
 
 // reduce: element by element in row-major order, as body(accumulator, element).
 static void add_reduce(Region *p, const HloOp *op) {
-    uint32_t n = op->noperands / 2, ndims, unused;
+    uint32_t n = op->noperands / 2, ndims;
     const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &ndims);
     RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
     Fold f = region_fold(p, n, out.elems);
@@ -289,7 +290,7 @@ static void add_reduce(Region *p, const HloOp *op) {
         int rank = 0;
         region_place(&in, i, at);
         for (int d = 0; d < in.rank; d++)
-            if (!among(dims, ndims, d, &unused))
+            if (!hlo_among(dims, ndims, d))
                 to[rank++] = at[d];
         for (uint32_t k = 0; k < n; k++)
             f.args[n + k] = region_operand(p, op, k) + i;
@@ -348,36 +349,32 @@ static void add_sort(Region *p, const HloOp *op) {
 
 // dot_general: products and sums in the result's type, at least f32, k ascending.
 static void add_dot(Region *p, const HloOp *op) {
-    uint32_t nb, nc;
-    const int64_t *lb = hlo_ints(op, AK_LHS_BATCHING_DIMENSIONS, &nb);
-    const int64_t *rb = hlo_ints(op, AK_RHS_BATCHING_DIMENSIONS, &nb);
-    const int64_t *lc = hlo_ints(op, AK_LHS_CONTRACTING_DIMENSIONS, &nc);
-    const int64_t *rc = hlo_ints(op, AK_RHS_CONTRACTING_DIMENSIONS, &nc);
+    DotDims by = dot_dims(op);
+    const int64_t *lc = by.contract[0], *rc = by.contract[1];
     RShape l = region_shape(p, hlo_operand(p->h, op, 0)), r = region_shape(p, hlo_operand(p->h, op, 1));
-    RShape out = region_shape(p, op->results), inner = {.rank = (int)nc};
+    RShape out = region_shape(p, op->results), inner = {.rank = (int)by.nc};
     int dtype = type_of(p, op->results), wide = dtype;
-    uint32_t unused;
     if (dtype_is_float(dtype) && dtype_row(dtype)->bits < 32)
         wide = DT_F32;
-    for (uint32_t i = 0; i < nc; i++)
+    for (uint32_t i = 0; i < by.nc; i++)
         inner.dims[i] = l.dims[lc[i]];
     uint16_t *regs = region_regs(p, (uint32_t)out.elems);
     for (int64_t e = 0; e < out.elems; e++) {
         int64_t to[OTRN_MAX_RANK], a[OTRN_MAX_RANK], b[OTRN_MAX_RANK], k[OTRN_MAX_RANK] = {0};
-        uint32_t next = nb;
+        uint32_t next = by.nb;
         region_place(&out, e, to);
-        for (uint32_t i = 0; i < nb; i++)
-            a[lb[i]] = b[rb[i]] = to[i];
+        for (uint32_t i = 0; i < by.nb; i++)
+            a[by.batch[0][i]] = b[by.batch[1][i]] = to[i];
         for (int d = 0; d < l.rank; d++)
-            if (!among(lb, nb, d, &unused) && !among(lc, nc, d, &unused))
+            if (!hlo_among(by.batch[0], by.nb, d) && !hlo_among(lc, by.nc, d))
                 a[d] = to[next++];
         for (int d = 0; d < r.rank; d++)
-            if (!among(rb, nb, d, &unused) && !among(rc, nc, d, &unused))
+            if (!hlo_among(by.batch[1], by.nb, d) && !hlo_among(rc, by.nc, d))
                 b[d] = to[next++];
         bool more = l.elems > 0;
         uint16_t sum = region_const_int(p, wide, 0);
         for (bool first = true; more; more = region_next(&inner, k), first = false) {
-            for (uint32_t i = 0; i < nc; i++)
+            for (uint32_t i = 0; i < by.nc; i++)
                 a[lc[i]] = b[rc[i]] = k[i];
             uint16_t x = region_as(p, region_operand(p, op, 0)[region_number(&l, a)], wide);
             uint16_t y = region_as(p, region_operand(p, op, 1)[region_number(&r, b)], wide);

@@ -11,19 +11,17 @@ void side_init(Side *s, const Hlo *h, const HloOp *op, bool rhs) {
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, rhs));
     int64_t dims[OTRN_MAX_RANK], strides[OTRN_MAX_RANK];
     nest_strides(t, strides);
-    uint32_t nf = dot_free_dims(t, op, rhs, dims), nc;
-    const int64_t *c =
-        hlo_ints(op, rhs ? AK_RHS_CONTRACTING_DIMENSIONS : AK_LHS_CONTRACTING_DIMENSIONS, &nc);
+    uint32_t nf = dot_free_dims(t, op, rhs, dims);
+    DotDims by = dot_dims(op);
     bool ok = dot_group(t, dims, nf, &s->free_size, &s->free_stride);
     assert(ok);
-    ok = dot_group(t, c, nc, &s->k_size, &s->k_stride);
+    ok = dot_group(t, by.contract[rhs], by.nc, &s->k_size, &s->k_stride);
     assert(ok);
     (void)ok;
-    const int64_t *b =
-        hlo_ints(op, rhs ? AK_RHS_BATCHING_DIMENSIONS : AK_LHS_BATCHING_DIMENSIONS, &s->nbatch);
+    s->nbatch = by.nb;
     for (uint32_t i = 0; i < s->nbatch; i++) {
-        s->batch_dims[i] = t->dims[b[i]];
-        s->batch_strides[i] = strides[b[i]];
+        s->batch_dims[i] = t->dims[by.batch[rhs][i]];
+        s->batch_strides[i] = strides[by.batch[rhs][i]];
     }
 }
 
@@ -53,7 +51,7 @@ bool side_of_result(Side *s, const Hlo *h, const HloOp *dot, OpId transpose) {
         unit *= t->dims[d];
     }
     *s = (Side){0};
-    hlo_ints(dot, AK_LHS_BATCHING_DIMENSIONS, &s->nbatch);
+    s->nbatch = dot_dims(dot).nb;
     for (uint32_t i = 0; i < s->nbatch; i++)
         s->batch_dims[i] = t->dims[i], s->batch_strides[i] = strides[i];
     int rows = (int)s->nbatch, cols = rows + (int)dot_free_dims(hlo_value_type(h, hlo_operand(h, dot, 0)), dot, false, dims);
