@@ -168,6 +168,10 @@ static void special(const IsaInst *in, IsaAccess *a) {
         if (a->field == ISA_F_src)
             only_axis(a, DRAW_WORDS, 1);
         break;
+    case ISA_DROPOUT_AT:
+        if (a->field == ISA_F_src1) // t is the pattern of the numbers
+            only_axis(a, DRAW_WORDS, 1), a->stride[0] = 0;
+        break;
     case ISA_QUANT_MX:
         if (a->field == ISA_F_res)
             mx_scales(in, a, n1 / 4);

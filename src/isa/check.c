@@ -362,6 +362,8 @@ static const char *check_special(const Check *c) {
         if (dtype_bytes(in->ttype) > 2)
             return fault(c, "src1: the predicate has at most 16 bits");
         return NULL;
+    case ISA_DROPOUT_AT:
+        return in->op0 == ALU_BYPASS ? fault(c, "op0: dropout_at compares, less or greater_equal") : NULL;
     case ISA_QUANT_MX:
         if (isa_count(in->n[0]) % 32)
             return fault(c, "n0=%u: quantize_mx takes a multiple of 32 partitions", in->n[0]);

@@ -122,7 +122,7 @@ static void put_row(const IsaRow *row, int number, Buf *out) {
 static const char draws[] =
     "## Draws\n"
     "\n"
-    "`draw(s, n)` of `rng_at` is a function of a state of four words and a number of 64 bits, of which the instruction\n"
+    "`draw(s, n)` of `rng_at` and `dropout_at` is a function of a state of four words and a number of 64 bits, of which the instruction\n"
     "gives the lower 32. `*`, `+` and `<<` wrap, `>>` fills with zeros.\n"
     "\n"
     "```\n"

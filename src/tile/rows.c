@@ -159,15 +159,19 @@ static uint8_t drawing_engine(const RowOp *r, IsaInst in) {
     return done[1] < done[0] && !r->e->chip->vector_gpsimd_port ? ENG_GPSIMD : ENG_VECTOR;
 }
 
+void rows_draw_by(const RowOp *r, IsaInst *in, const Node *n, bool chosen) {
+    const HloOp *draw = hlo_at(r->e->l->h, n->draw);
+    assert(n->dtype == DT_I1);
+    in->op0 = (hlo_int(draw, AK_COMPARISON_DIRECTION, CMP_LT) == CMP_LT) == chosen ? ALU_LT : ALU_GE;
+    in->value = (int32_t)hlo_int(draw, AK_BOUND, 0);
+}
+
 static void make_draws(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
     Node *n = rows_node(r, i);
-    const HloOp *draw = hlo_at(r->e->l->h, n->draw);
     IsaInst in = numbered(r, i, ISA_RNG_AT, rows_place(r, i), from, stride);
     in.src = addr_sbuf(0, n->state_at), in.stype = DT_UI32;
-    if (n->dtype == DT_I1) {
-        in.op0 = hlo_int(draw, AK_COMPARISON_DIRECTION, CMP_LT) == CMP_LT ? ALU_LT : ALU_GE;
-        in.value = (int32_t)hlo_int(draw, AK_BOUND, 0);
-    }
+    if (n->dtype == DT_I1)
+        rows_draw_by(r, &in, n, true);
     in.engine = drawing_engine(r, in);
     rows_put(r, in, (Haz *[]){&n->haz[0]}, 1, rows_haz(r, i));
 }
@@ -295,11 +299,12 @@ static void make_operands(RowOp *r, uint32_t i) {
 
 void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0) {
     bool last = pass < 0 || (uint32_t)pass == r->levels;
+    r->first = first_element(r, p0, c0);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = rows_node(r, i);
         if (!rows_runs_in(n, need, i, pass) || n->scalar || n->resident || n->kind == NODE_CONST)
             continue;
-        if (n->kind == NODE_INPUT && n->full && !n->psum)
+        if (n->kind == NODE_INPUT && n->full && !n->psum && !n->folded)
             load_full(r, i, p0, c0);
         else if (n->kind == NODE_INPUT && !n->full)
             load(r, i, 0, p0 * r->group, r->group, r->m, (uint32_t)r->group);

@@ -17,7 +17,7 @@
 #include "tile/emit.h"
 
 #define ROW_SETS 4 // tiles in work at a time, at most
-#define DRAWN_SETS 6 // … between products where gpsimd makes random numbers: a tile waits for one engine more
+#define DRAWN_SETS 6 // … between products where it draws: a tile is one instruction more on its way
 #define PRO_COPIES 6 // of what a product leaves in PSUM
 
 typedef enum NodeKind { NODE_INPUT, NODE_CONST, NODE_OP, NODE_WIDEN, NODE_REDUCE } NodeKind;
@@ -75,7 +75,8 @@ typedef struct RowOp {
     VEC(Node) nodes;
     int64_t rows, cols;         // as the op counts them
     bool flat;                  // neither rows nor columns mean anything
-    int64_t base;               // first element of the part being emitted
+    int64_t base;               // first element of the part being emitted,
+    int64_t first;              // … of the chunk
     int64_t prow, pcols, group; // partition rows, elements of each, rows in each
     int64_t group_most;         // … at most; 0: any number
     uint32_t width;             // columns of a chunk, elements of a slot
@@ -200,10 +201,12 @@ int rows_alu(uint16_t code);      // ALU_BYPASS: none
 int rows_function(uint16_t code); // ACT_COPY: none
 // rows_fold.c
 bool rows_is_one_select(const RowOp *r, const Node *n); // a choice between a row's elements and one number, or one a row
+bool rows_is_dropout(const RowOp *r, const Node *n); // a choice by a draw between a row's elements and zero
 // Marks nodes that the instruction of their reader takes along.
 void rows_fold(RowOp *r);
 void rows_fold_sums(RowOp *r); // … and sums that the instruction before them gives; rows in one chunk only
 uint64_t rows_place(const RowOp *r, uint32_t node); // SBUF address
+void rows_draw_by(const RowOp *r, IsaInst *in, const Node *draw, bool chosen); // by its flags, or by their opposite
 Haz *rows_haz(RowOp *r, uint32_t node);
 
 #endif

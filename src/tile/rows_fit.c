@@ -65,7 +65,7 @@ static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
         const Node *from = rows_node(r, n->src[k]);
         if (n->code == HLO_DIVIDE && k == 1 && from->folded) // y of x / (y + b)
             from = rows_node(r, from->src[0]);
-        bool ok = n->code == HLO_SELECT ? k == 2 : n->code == HLO_CLAMP || n->code == HLO_DIVIDE ? k == 1 : true;
+        bool ok = n->code == HLO_SELECT ? k == 2 || (k == 1 && rows_is_dropout(r, n)) : n->code == HLO_CLAMP || n->code == HLO_DIVIDE ? k == 1 : true;
         if (n->code == HLO_DIVIDE && n->src[0] == n->src[1])
             ok = false;
         if (n->code == HLO_SELECT && (n->src[0] == n->src[2] || n->src[1] == n->src[2]))

@@ -3,6 +3,8 @@
 //
 // The scalar engine's functions take a scale and a bias, the vector engine two operations at once, and every engine rounds to the
 // type it writes. What is folded has no slot and no instruction of its own; rows_inst.c makes the reader's of it.
+#include <math.h>
+
 #include "tile/rows.h"
 
 static bool is_scalar_operand(const RowOp *r, uint32_t i) { // a number, or f32 once a partition
@@ -39,6 +41,27 @@ bool rows_is_one_select(const RowOp *r, const Node *n) {
     bool a = is_full_tensor(r, n->src[1]), b = is_full_tensor(r, n->src[2]);
     uint32_t one = a ? n->src[2] : n->src[1];
     return n->full && p->kind != NODE_CONST && p->full && a != b && is_scalar_operand(r, one);
+}
+
+bool rows_is_dropout(const RowOp *r, const Node *n) {
+    if (n->kind != NODE_OP || n->code != HLO_SELECT || r->wedge || !dtype_is_float(n->dtype) || !rows_is_one_select(r, n))
+        return false;
+    const Node *flags = rows_node(r, n->src[0]);
+    uint32_t x = is_full_tensor(r, n->src[1]) ? 1 : 2;
+    const Node *other = rows_node(r, rows_narrow(r, n->src[3 - x]));
+    return flags->draw && flags->dtype == DT_I1 && !flags->is_output && dtype_is_float(rows_node(r, rows_narrow(r, n->src[x]))->dtype) &&
+           other->kind == NODE_CONST && other->value == 0 && !signbit(other->value);
+}
+
+// Flags that nobody else reads: the choice by them draws for itself.
+static void fold_draws(RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        bool once = rows_node(r, i)->draw;
+        for (uint32_t j = i + 1; j < r->nodes.n && once; j++)
+            for (uint32_t k = 0; k < rows_node(r, j)->nsrc; k++)
+                once = once && (rows_node(r, j)->src[k] != i || (k == 0 && rows_is_dropout(r, rows_node(r, j))));
+        rows_node(r, i)->folded |= once;
+    }
 }
 
 // x / a, with a computed by the run: its inverse is kept beside it.
@@ -110,6 +133,7 @@ static void fold_narrowing(RowOp *r) {
 
 void rows_fold(RowOp *r) {
     fold_narrowing(r);
+    fold_draws(r);
     rows_fold_ints(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) // functions first: they take scale and bias
         if (rows_node(r, i)->kind == NODE_OP && rows_node(r, i)->full && rows_function(rows_node(r, i)->code) != ACT_COPY)
@@ -147,7 +171,7 @@ void rows_fold_sums(RowOp *r) {
             continue;
         Node *from = rows_node(r, n->src[0]);
         if (n->code == HLO_MAXIMUM) {
-            if (from->kind == NODE_OP && from->code == HLO_SELECT && rows_is_one_select(r, from) && !from->summed)
+            if (from->kind == NODE_OP && from->code == HLO_SELECT && rows_is_one_select(r, from) && !rows_node(r, from->src[0])->folded && !from->summed)
                 from->summed = i + 1;
             continue;
         }

@@ -397,7 +397,27 @@ static void put_select_reduce(RowOp *r, const Node *n, const Arg *dst, Arg *p, c
     put_reducing(r, in, reads, k, dst->haz, ALU_MAX, &most);
 }
 
+// Elements are counted as they lie in HBM.
+static void put_dropout(RowOp *r, const Node *n, const Arg *dst) {
+    Node *flags = rows_node(r, n->src[0]);
+    Arg a = rows_arg(r, n->src[1], true), b = rows_arg(r, n->src[2], true);
+    bool chosen = a.kind == ARG_TENSOR;
+    const Arg *x = chosen ? &a : &b;
+    Arg numbers = {.step = {(int32_t)(r->tiles > 1 ? PARTITIONS * r->cols : r->cols), 1}};
+    IsaInst in = rows_make(r, ISA_DROPOUT_AT, ENG_VECTOR, dst, x, true);
+    assert(x->kind == ARG_TENSOR);
+    set_strides(r, in.t, &numbers, true);
+    in.src1 = addr_sbuf(0, flags->state_at), in.ttype = DT_UI32;
+    in.imm = (int32_t)r->first, in.t[0] = (int32_t)(r->flat ? r->w : r->group * r->pcols);
+    rows_draw_by(r, &in, flags, chosen);
+    rows_put(r, in, (Haz *[]){x->haz, &flags->haz[0]}, 2, dst->haz);
+}
+
 static void put_select(RowOp *r, const Node *n, const Arg *dst) {
+    if (rows_node(r, n->src[0])->folded) {
+        put_dropout(r, n, dst);
+        return;
+    }
     Arg p = rows_arg(r, n->src[0], n->full), a = rows_arg(r, n->src[1], n->full), b = rows_arg(r, n->src[2], n->full);
     if (rows_is_one_select(r, n)) {
         put_select_reduce(r, n, dst, &p, &a, &b);

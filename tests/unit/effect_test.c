@@ -119,6 +119,7 @@ static void random_fit(uint64_t *s, IsaInst *in) {
     case ISA_SELECT_REDUCE:
         in->rop = ALU_MAX, in->ttype = small == DT_UI32 ? DT_UI8 : small;
         break;
+    case ISA_SCAN:
     case ISA_SCALAR_CUM:
         in->op1 = (uint8_t)(ALU_ADD + rng_below(s, 5));
         break;
@@ -143,6 +144,9 @@ static void random_fit(uint64_t *s, IsaInst *in) {
     case ISA_RNG_AT:
         in->stype = DT_UI32, in->dtype = small & 1 ? DT_UI8 : DT_UI32;
         in->op0 = (uint8_t[]){ALU_BYPASS, ALU_LT, ALU_GE}[rng_below(s, 3)];
+        break;
+    case ISA_DROPOUT_AT:
+        in->ttype = DT_UI32, in->op0 = (uint8_t[]){ALU_LT, ALU_GE}[rng_below(s, 2)];
         break;
     case ISA_TOPK:
         in->n[0] = 16 * (1 + rng_below(s, 8)), in->n[1] = 8 + rng_below(s, 300);

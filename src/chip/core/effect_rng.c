@@ -162,20 +162,24 @@ otrn_status eff_rng_get(const EffCall *c) {
 
 typedef struct At {
     EngWalk walk;
-    EngTensor dst, src;
+    EngTensor dst, src, state;
     const IsaInst *in;
 } At;
 
+static At at_begin(const EffCall *c, EngDomain domain, EffOperand state, int dtype) {
+    const IsaInst *in = c->in;
+    return (At){.walk = eng_walk(c, domain), .dst = eng_tensor(c->dst, in->dtype, in->n, in->d),
+                .state = eng_tensor(state, dtype, (uint32_t[5]){in->n[0], DRAW_WORDS}, (int32_t[5]){0, 1}), .in = in};
+}
+
 static DrawKeys keys_at(const At *k, const EngBlock *b, uint32_t row) {
     uint64_t w[2];
-    memcpy(w, eng_row(&k->src, b, row), sizeof w);
+    memcpy(w, eng_row(&k->state, b, row), sizeof w);
     return draw_keys(w[0], w[1], 0);
 }
 
-static void at_body(const void *arg, const EngBlock *b, EngBuf *s) {
-    const At *k = arg;
-    int64_t *number = (int64_t *)s->x;
-    uint32_t *z = (uint32_t *)s->z;
+// The draws of a block, or their flags; number has room for it.
+static void draws_at(const At *k, const EngBlock *b, int64_t *number, uint32_t *z) {
     eff_affine(k->in, b, number);
     for (uint32_t r = 0; r < b->rows; r++) {
         uint32_t *row = z + r * b->cols;
@@ -187,13 +191,36 @@ static void at_body(const void *arg, const EngBlock *b, EngBuf *s) {
     uint32_t bound = (uint32_t)k->in->value, shift = 32 - DRAW_BITS;
     for (size_t i = 0; k->in->op0 != ALU_BYPASS && i < b->rows * b->cols; i++)
         z[i] = (z[i] >> shift < bound) == below;
-    eng_store(&k->walk, &k->dst, b, z, s);
+}
+
+static void at_body(const void *arg, const EngBlock *b, EngBuf *s) {
+    const At *k = arg;
+    draws_at(k, b, (int64_t *)s->x, (uint32_t *)s->z);
+    eng_store(&k->walk, &k->dst, b, s->z, s);
 }
 
 otrn_status eff_rng_at(const EffCall *c) {
-    const IsaInst *in = c->in;
-    At k = {eng_walk(c, ENG_BITS), eng_tensor(c->dst, in->dtype, in->n, in->d),
-            eng_tensor(c->src, in->stype, (uint32_t[5]){in->n[0], DRAW_WORDS}, (int32_t[5]){0, 1}), in};
+    At k = at_begin(c, ENG_BITS, c->src, c->in->stype);
     eng_rows(c, k.dst.cols, 4, at_body, &k, sizeof k);
+    return OTRN_OK;
+}
+
+static void dropout_at_body(const void *arg, const EngBlock *b, EngBuf *s) {
+    const At *k = arg;
+    uint32_t *kept = (uint32_t *)s->y;
+    size_t n = b->rows * b->cols;
+    draws_at(k, b, (int64_t *)s->b, kept);
+    memset(s->a, 0, n * 4);
+    const void *x = eng_load(&k->walk, &k->src, b, s->x, s);
+    void *z = eng_out(&k->walk, &k->dst, b, s->z);
+    k->walk.level->eng->select(z, kept, x, (const uint32_t *)s->a, n);
+    eng_store(&k->walk, &k->dst, b, z, s);
+}
+
+otrn_status eff_dropout_at(const EffCall *c) {
+    At k = at_begin(c, ENG_F32, c->src1, c->in->ttype);
+    k.src = eng_tensor(c->src, c->in->stype, c->in->n, c->in->s);
+    eng_mark_overlap(&k.dst, &k.src);
+    eng_rows(c, k.dst.cols, 4, dropout_at_body, &k, sizeof k);
     return OTRN_OK;
 }

@@ -16,7 +16,8 @@
     X(SELECT_REDUCE, select_reduce) X(SCAN, scan) X(SCALAR_CUM, scalar_cum)                        \
     X(BN_STATS, bn_stats) X(BN_AGGR, bn_aggr) X(MAX8, max8) X(FIND8, find8) X(MATCH8, match8)      \
     X(RNG, rng) X(RAND2, rand2) X(DROPOUT, dropout) X(RNG_SEED, rng_seed) X(RNG_SET, rng_set)      \
-    X(RNG_GET, rng_get) X(RNG_AT, rng_at) X(SHUFFLE, shuffle) X(LOCAL_GATHER, local_gather) X(N_GATHER, n_gather)    \
+    X(RNG_GET, rng_get) X(RNG_AT, rng_at) X(DROPOUT_AT, dropout_at) X(SHUFFLE, shuffle)                    \
+    X(LOCAL_GATHER, local_gather) X(N_GATHER, n_gather)                                            \
     X(SEQ_BOUNDS, seq_bounds) X(NONZERO, nonzero) X(TOPK, topk) X(DMA, dma)                        \
     X(DMA_INDIRECT, dma_indirect) X(SENDRECV, sendrecv) X(CORE_BARRIER, core_barrier)              \
     X(LDWEIGHTS, ldweights) X(MATMUL, matmul) X(LDWEIGHTS_MX, ldweights_mx)                        \

@@ -22,6 +22,7 @@ static uint8_t row_slots(int op) {
     case ISA_IOTA:
         return S_DST;
     case ISA_TENSOR_TENSOR:
+    case ISA_DROPOUT_AT:
         return S_DST | S_SRC | S_SRC1;
     case ISA_TENSOR_SCALAR:
         return S_DST | S_SRC | S_AB;
@@ -126,7 +127,9 @@ static bool engine_form(PlanForm *f, const IsaInst *in) {
         ok &= tensor_add(f, PLAN_SRC, in->src, in->stype, in, (uint32_t[5]){in->n[0], DRAW_WORDS}, (int32_t[5]){0, 1}, false);
     else if (slots & S_SRC && !(in->op == ISA_COPY_PRED && !in->src))
         ok &= tensor_add(f, PLAN_SRC, in->src, in->stype, in, in->n, in->s, false);
-    if (slots & S_SRC1)
+    if (in->op == ISA_DROPOUT_AT)
+        ok &= tensor_add(f, PLAN_SRC1, in->src1, in->ttype, in, (uint32_t[5]){in->n[0], DRAW_WORDS}, (int32_t[5]){0, 1}, false);
+    else if (slots & S_SRC1)
         ok &= tensor_add(f, PLAN_SRC1, in->src1, in->ttype, in, in->n, in->t, false);
     if (slots & S_AB) {
         ok &= column_add(f, PLAN_A, in->a, in->atype, in, false);
