@@ -131,8 +131,26 @@ static void fold_narrowing(RowOp *r) {
     }
 }
 
+// A choice between numbers of a narrower type and one number of it rounds as it writes, so it reads what was to be rounded first.
+static void fold_narrow_choice(RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        Node *n = rows_node(r, i);
+        if (n->kind != NODE_OP || n->code != HLO_SELECT || !rows_is_one_select(r, n))
+            continue;
+        uint32_t *chosen = &n->src[is_full_tensor(r, n->src[1]) ? 1 : 2];
+        Node *from = rows_node(r, *chosen);
+        if (from->kind != NODE_OP || from->code != HLO_CONVERT || from->uses != 1 || from->is_output || from->dtype != n->dtype ||
+            rows_node(r, from->src[0])->dtype != DT_F32 || !rows_node(r, from->src[0])->full)
+            continue;
+        from->folded = from->gone = true;
+        *chosen = from->src[0];
+        from->nsrc = 0;
+    }
+}
+
 void rows_fold(RowOp *r) {
     fold_narrowing(r);
+    fold_narrow_choice(r);
     fold_draws(r);
     rows_fold_ints(r);
     for (uint32_t i = 0; i < r->nodes.n; i++) // functions first: they take scale and bias

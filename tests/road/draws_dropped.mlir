@@ -1,6 +1,7 @@
-// Dropout is one instruction, which draws and chooses: by flags or by their opposite, in rows and where rows mean nothing, short rows side by side, operands that repeat. Bits are the evaluator's and those of flags in memory, on every chip. Flags that somebody else reads are made.
-// run: otrn compile %s --cache=off --lnc=1 -o %t/a.otrn --dump=tile > %t/tile && echo $(grep -c dropout_at %t/tile) and $(grep -c rng_at %t/tile), $(grep -c select_reduce %t/tile) choices
-// expect: 12 and 2, 2 choices
+// Dropout is one instruction, which draws and chooses: by flags or by their opposite, in rows and where rows mean nothing, short rows side by side, operands that repeat, what
+// was to be rounded first. Bits are the evaluator's and those of flags in memory, on every chip. Flags that somebody else reads are made.
+// run: otrn compile %s --cache=off --lnc=1 -o %t/a.otrn --dump=tile > %t/tile && echo $(grep -c dropout_at %t/tile) and $(grep -c rng_at %t/tile), $(grep -c select_reduce %t/tile) choices, $(grep -c 'tensor_copy.*dtype=bf16' %t/tile) copies
+// expect: 12 and 2, 2 choices, 0 copies
 // run: otrn eval %s --output=%t/b && for t in trn1 trn2 trn3; do otrn run %s --cache=off --target=$t --check --output=%t/$t || exit 1; for i in 0 1 2 3 4 5; do cmp %t/$t/result_$i.npy %t/b/result_$i.npy || exit 1; done; done
 // run: otrn run %s --cache=off --disable-pass=draws --output=%t/c && for i in 0 1 2 3 4 5; do cmp %t/b/result_$i.npy %t/c/result_$i.npy || exit 1; done
 // run: otrn run %t/a.otrn --host=portable --plan=off --output=%t/d && for i in 0 1 2 3 4 5; do cmp %t/b/result_$i.npy %t/d/result_$i.npy || exit 1; done
