@@ -45,7 +45,7 @@ static bool stands_alone(const Join *j, OpId id) {
     const HloOp *op = hlo_at(j->h, id);
     Epilogue e;
     for (uint32_t i = 0; i < op->noperands; i++)
-        if (epilogue_suits(&j->u, id, i, &e) || rows_score(j->h, &j->u, id, i, 2 * SCORE_NARROW) || rows_draw(j->h, hlo_operand(j->h, op, i)))
+        if (epilogue_suits(&j->u, id, i, &e) || rows_score(j->h, &j->u, id, i, 2 * SCORE_NARROW))
             return false;
     return !rows_of_ints(j->h, op);
 }
@@ -78,7 +78,7 @@ static bool may_be_before(const Join *j, ValueId v, OpId id, int depth) {
     if (!def || depth == CHAIN_MAX || j->u.region[def] != j->u.region[id] || j->taken[def])
         return false;
     const HloOp *op = hlo_at(h, def);
-    bool view = op->code == HLO_RESHAPE || op->code == HLO_DYNAMIC_SLICE;
+    bool view = op->code == HLO_RESHAPE || op->code == HLO_DYNAMIC_SLICE || op->code == HLO_DRAW; // whoever reads draws makes them
     if (op_has_effect(h, op) || (op->nregions && op->code != HLO_ROWS))
         return false;
     for (uint32_t k = 0; k < op->nresults; k++)
