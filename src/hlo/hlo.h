@@ -338,6 +338,7 @@ bool hlo_rows_fit(const Hlo *h, const HloOp *op, int64_t *rows, int64_t *columns
 // --- border: print, parse (read/read.h), verify -----------------------------------------------
 void hlo_print(const Hlo *h, Buf *out, bool with_locs); // MLIR text that read_text takes back
 void hlo_print_type(const Hlo *h, TypeId t, Buf *out);
+void hlo_verify_op(Hlo *h, OpId id); // one that is being built: as hlo_verify, its operands' scopes and its regions' insides apart
 void hlo_verify(Hlo *h); // raises VERIFY naming the op, its place and the broken constraint
 
 // --- one element's bytes of a TENSOR attribute --------------------------------------------------

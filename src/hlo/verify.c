@@ -189,6 +189,25 @@ static void define(Walk *w, ValueId first, uint32_t n) {
 
 static void walk_region(Walk *w, RegionId r);
 
+static void check_rules(Verify *v) {
+    verify_quantised_operands(v);
+    if (v->op->code == HLO_CALL || v->op->code == HLO_COMPOSITE)
+        check_call(v);
+    else if (v->op->code == HLO_INTERPRETER_RUN_PARALLEL)
+        check_run_parallel(v);
+    else if (v->op->code != HLO_RETURN)
+        (void)(verify_ew(v) || verify_move(v) || verify_index(v) || verify_dot(v) ||
+               verify_region(v) || verify_chlo(v) || verify_misc(v));
+}
+
+void hlo_verify_op(Hlo *h, OpId id) {
+    VerifyWhole whole = {0};
+    Verify v = {h, id, hlo_at(h, id), &whole};
+    check_counts(&v);
+    check_slots(&v);
+    check_rules(&v);
+}
+
 static void walk_op(Walk *w, OpId id, bool last) {
     Verify v = {w->h, id, hlo_at(w->h, id), &w->whole};
     if (w->placed[id]++)
@@ -201,14 +220,7 @@ static void walk_op(Walk *w, OpId id, bool last) {
                              : "must be the last op of its region");
     for (uint32_t i = 0; i < v.op->nregions; i++)
         walk_region(w, w->h->op_regions.at[v.op->regions + i]);
-    verify_quantised_operands(&v);
-    if (v.op->code == HLO_CALL || v.op->code == HLO_COMPOSITE)
-        check_call(&v);
-    else if (v.op->code == HLO_INTERPRETER_RUN_PARALLEL)
-        check_run_parallel(&v);
-    else if (v.op->code != HLO_RETURN)
-        (void)(verify_ew(&v) || verify_move(&v) || verify_index(&v) || verify_dot(&v) ||
-               verify_region(&v) || verify_chlo(&v) || verify_misc(&v));
+    check_rules(&v);
     define(w, v.op->results, v.op->nresults);
 }
 

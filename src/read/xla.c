@@ -77,8 +77,10 @@ static int64_t comp_read(Xla *x, XlaComp *c, Pb m) {
     c->name = pb_text(x, m, COMP_NAME);
     c->insts = ARENA_NEWN(x->arena, Pb, c->ninsts + 1);
     c->ids = ARENA_NEWN(x->arena, XlaId, c->ninsts + 1);
+    c->shapes = ARENA_NEWN(x->arena, Pb, c->ninsts + 1);
     for (uint32_t i = 0; i < c->ninsts; i++) {
         c->insts[i] = insts[i];
+        c->shapes[i] = pb_bytes(x, insts[i], INST_SHAPE);
         c->ids[i] = (XlaId){xla_local(pb_int(x, insts[i], INST_ID)), i};
     }
     ids_sort(x, c->ids, c->ninsts, "instructions");
@@ -94,8 +96,10 @@ XlaVals xla_build(Xla *x, XlaComp *c, RegionId into, const XlaVals *params) {
     if (++x->depth > XLA_MAX_DEPTH || (x->made += c->ninsts) > XLA_MAX_MADE)
         xla_fail(x, OTRN_CAPACITY, "the HLO module's computations lie too deep in one another, or are used too often");
     XlaVals *vals = ARENA_NEWN(x->arena, XlaVals, c->ninsts + 1);
-    for (uint32_t i = 0; i < c->ninsts; i++)
-        vals[i] = xla_inst(x, c, into, c->insts[i], vals, params);
+    for (uint32_t i = 0; i < c->ninsts; i++) {
+        vals[i] = xla_inst(x, c, into, i, vals, params);
+        c->shapes[i] = x->shape;
+    }
     x->depth--;
     return vals[c->root];
 }
@@ -106,13 +110,13 @@ void xla_return(Xla *x, RegionId into, XlaVals v) {
 
 void xla_params(Xla *x, const XlaComp *c, XlaTypes *types) {
     for (uint32_t i = 0; i < c->nparams; i++)
-        xla_shape(x, pb_bytes(x, c->insts[c->params[i]], INST_SHAPE), types);
+        xla_shape(x, c->shapes[c->params[i]], types);
 }
 
 const XlaVals *xla_args(Xla *x, const XlaComp *c, ValueId first) {
     XlaVals *args = ARENA_NEWN(x->arena, XlaVals, c->nparams + 1);
     for (uint32_t i = 0; i < c->nparams; i++) {
-        uint32_t n = xla_leaves(x, pb_bytes(x, c->insts[c->params[i]], INST_SHAPE));
+        uint32_t n = xla_leaves(x, c->shapes[c->params[i]]);
         ValueId *at = ARENA_NEWN(x->arena, ValueId, n + 1);
         for (uint32_t k = 0; k < n; k++)
             at[k] = first++;
@@ -130,7 +134,7 @@ static const LocId *arg_locs(Xla *x, const XlaComp *c, uint32_t nargs) {
         Pb inst = c->insts[c->params[i]];
         const char *name = pb_text(x, pb_bytes(x, inst, INST_METADATA), META_NAME);
         name = *name ? name : pb_text(x, inst, INST_NAME);
-        uint32_t n = xla_leaves(x, pb_bytes(x, inst, INST_SHAPE));
+        uint32_t n = xla_leaves(x, c->shapes[c->params[i]]);
         for (uint32_t k = 0; k < n; k++)
             locs[at++] = hlo_loc(x->h, &(HloLoc){.kind = HL_NAME, .str = hlo_str(x->h, name, strlen(name))});
     }
@@ -146,7 +150,7 @@ static void shardings(Xla *x, const XlaComp *c, HloFunc *f) {
         const char *text = xla_sharding(x, inst);
         if (!text && i == c->nparams && x->cut && !x->open)
             text = "{replicated}"; // XLA's callers take results that say nothing as whole
-        uint32_t leaves = i < c->nparams ? xla_leaves(x, pb_bytes(x, inst, INST_SHAPE)) : f->nresults;
+        uint32_t leaves = i < c->nparams ? xla_leaves(x, c->shapes[c->params[i]]) : f->nresults;
         for (uint32_t k = 0; k < leaves && at < n; k++, at++)
             attrs[at] = xla_sharded(x, text, k, &counts[at]);
     }
@@ -206,8 +210,8 @@ static int64_t param_leaf(Xla *x, const XlaComp *c, int64_t number, const int64_
         return -1;
     int64_t before = 0;
     for (int64_t i = 0; i < number; i++)
-        before += xla_leaves(x, pb_bytes(x, c->insts[c->params[i]], INST_SHAPE));
-    int64_t inside = leaf_at(x, pb_bytes(x, c->insts[c->params[number]], INST_SHAPE), path, n);
+        before += xla_leaves(x, c->shapes[c->params[i]]);
+    int64_t inside = leaf_at(x, c->shapes[c->params[number]], path, n);
     return inside < 0 ? -1 : before + inside;
 }
 
@@ -222,7 +226,7 @@ static void aliases(Xla *x, const XlaComp *entry, Pb list, HloFunc *f) {
         const int64_t *out = pb_ints(x, rows[i], ALIAS_OUTPUT, &nout), *in = pb_ints(x, rows[i], ALIAS_INSIDE, &nin);
         int64_t arg = param_leaf(x, entry, pb_int(x, rows[i], ALIAS_PARAMETER), in, nin);
         if (arg >= 0 && arg < f->nargs)
-            result_of[arg] = leaf_at(x, pb_bytes(x, entry->insts[entry->root], INST_SHAPE), out, nout);
+            result_of[arg] = leaf_at(x, entry->shapes[entry->root], out, nout);
     }
     if (n)
         read_alias_set(x->h, f, result_of);

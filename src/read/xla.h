@@ -5,6 +5,7 @@
 //   xla.c         HloModuleProto to graph: computations, functions, arguments, aliases
 //   xla_inst.c    an instruction: its operands, regions and results; tuples; control flow
 //   xla_attr.c    its attributes, constants, types and places
+//   xla_open.c    shapes that are left out
 //   xla_shard.c   what it says of devices
 //   xla_text.c    HLO text to the protocol buffer it stands for: module, computations, instructions
 //   xla_text_attr.c  … its attributes, shapes and constants
@@ -45,6 +46,7 @@ typedef struct XlaId { // of an instruction or computation
 
 typedef struct XlaComp {
     Pb *insts;
+    Pb *shapes;       // of instructions; one that is left out is empty until it is built
     XlaId *ids;       // of instructions, sorted
     uint32_t *params; // by number: the instruction
     uint32_t ninsts, nparams, root;
@@ -68,6 +70,7 @@ typedef struct Xla {
     const Pb *files, *places, *stack; // its lists
     uint32_t nfiles, nplaces, nstack;
     LocId loc; // of the instruction at hand
+    Pb shape;  // of the one just built
     bool cut;  // a sharding was seen
     bool open; // results that say nothing are cut as it comes
 } Xla;
@@ -112,7 +115,7 @@ const char *xla_func(Xla *x, XlaComp *c);                                       
 
 // --- xla_inst.c
 HloOpcode xla_code(const char *opcode); // HLO_NONE: not an operation of ours
-XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params);
+XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, uint32_t index, const XlaVals *vals, const XlaVals *params);
 
 // --- xla_attr.c
 void xla_shape(Xla *x, Pb shape, XlaTypes *types); // the arrays of a shape
@@ -125,6 +128,12 @@ const XlaKind *xla_kind(const char *text, int dtype);     // by text, or where t
 // Device numbers 0, 1, … reshaped to these dimensions and transposed; NULL when they are not `want` of them or make no sense.
 const int64_t *xla_iota(Arena *a, const int64_t *dims, uint32_t n, const int64_t *perm, uint32_t nperm, int64_t want);
 bool xla_kind_varint(int dtype);                          // its literals are numbers of varying length
+
+// --- xla_open.c
+uint32_t xla_open_count(HloOpcode code, uint32_t noperands);     // results of an instruction whose shape is left out
+void xla_open_close(Xla *x, OpId id, const char *opcode);        // their types, once its attributes and regions are there
+Pb xla_open_tuple(Xla *x, const Pb *members, uint32_t n);        // a message for the shape of a tuple
+Pb xla_open_shape(Xla *x, XlaVals v);                            // … of what these values are together
 
 // --- xla_shard.c
 const char *xla_frontend(Xla *x, Pb attributes, const char *key); // what a front end says under that name; NULL: nothing

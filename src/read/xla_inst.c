@@ -14,7 +14,7 @@ typedef struct Inst {
     Xla *x;
     XlaComp *c;
     RegionId into;
-    Pb m, shape; // of its value
+    Pb m, shape; // of its value; empty: left out, and what it is made of tells it (xla_open.c)
     const XlaVals *vals; // of the instructions before it
     uint32_t noperands;
     const uint32_t *operands; // instructions
@@ -60,7 +60,11 @@ static XlaVals results_of(Xla *x, OpId id) {
 
 static OpId make(const Inst *i, HloOpcode code, XlaVals operands) {
     XlaTypes types = {0};
-    xla_shape(i->x, i->shape, &types);
+    uint32_t open = i->shape.n ? 0 : xla_open_count(code, operands.n);
+    if (!open)
+        xla_shape(i->x, i->shape, &types);
+    for (uint32_t k = 0; k < open && k <= UINT16_MAX; k++)
+        VEC_PUSH(i->x->arena, &types, hlo_type_tensor(i->x->h, DT_F32, 0, NULL));
     if (types.n > UINT16_MAX)
         xla_fail(i->x, OTRN_CAPACITY, "an HLO instruction with more than %d results", UINT16_MAX);
     return hlo_op(i->x->h, code, i->loc, operands.n, operands.at, types.n, types.at);
@@ -68,6 +72,8 @@ static OpId make(const Inst *i, HloOpcode code, XlaVals operands) {
 
 static XlaVals put(const Inst *i, OpId id) {
     xla_attrs(i->x, id, i->m);
+    if (!i->shape.n)
+        xla_open_close(i->x, id, i->opcode);
     hlo_region_push(i->x->h, i->into, id);
     return results_of(i->x, id);
 }
@@ -94,7 +100,7 @@ static void region(const Inst *i, OpId id, uint32_t k) {
 static void branch(const Inst *i, OpId id, uint32_t k, XlaVals given) {
     Xla *x = i->x;
     XlaComp *c = called(i, k);
-    if (c->nparams != 1 || given.n != xla_leaves(x, pb_bytes(x, c->insts[c->params[0]], INST_SHAPE)))
+    if (c->nparams != 1 || given.n != xla_leaves(x, c->shapes[c->params[0]]))
         xla_fail(x, OTRN_PARSE, "the branch %s takes one parameter of its operand's shape", c->name);
     RegionId r = hlo_op_add_region(x->h, id, 0, NULL);
     xla_return(x, r, xla_build(x, c, r, &given));
@@ -114,18 +120,31 @@ static bool has_end(const char *opcode, const char *end) {
     return n > k && !strcmp(opcode + n - k, end);
 }
 
+static const Pb *members_of(const Inst *i, int64_t *index) { // of the tuple of which it takes an element
+    uint32_t members;
+    operand(i, 0);
+    const Pb *shapes = pb_list(i->x, i->c->shapes[i->operands[0]], 4, &members);
+    *index = pb_int(i->x, i->m, INST_INDEX);
+    if (*index < 0 || *index >= members)
+        xla_fail(i->x, OTRN_PARSE, "a tuple of the HLO module has no element %lld", (long long)*index);
+    return shapes;
+}
+
+static Pb element_shape(const Inst *i) {
+    int64_t index;
+    const Pb *shapes = members_of(i, &index);
+    return shapes[index];
+}
+
 static XlaVals do_element(const Inst *i) {
     Xla *x = i->x;
-    uint32_t members;
     XlaVals whole = operand(i, 0);
-    const Pb *shapes = pb_list(x, pb_bytes(x, i->c->insts[i->operands[0]], INST_SHAPE), 4, &members);
-    int64_t index = pb_int(x, i->m, INST_INDEX);
+    int64_t index;
+    const Pb *shapes = members_of(i, &index);
     const char *from = pb_text(x, i->c->insts[i->operands[0]], INST_OPCODE);
     if (has_end(from, "-start") || has_end(from, "-update")) // begin()
         xla_fail(x, OTRN_UNSUPPORTED, "a part of the HLO instruction '%.60s' before it is done", from);
     uint32_t first = 0, n = 0;
-    if (index < 0 || index >= members)
-        xla_fail(x, OTRN_PARSE, "a tuple of the HLO module has no element %lld", (long long)index);
     for (int64_t k = 0; k <= index; k++, first += k <= index ? n : 0)
         n = xla_leaves(x, shapes[k]);
     if ((uint64_t)first + n > whole.n)
@@ -297,30 +316,67 @@ static void begin(Inst *i) {
     i->opcode = arena_strndup(i->x->arena, i->opcode, name);
 }
 
-XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, Pb m, const XlaVals *vals, const XlaVals *params) {
+// The shape of one that leaves it out where another instruction has it; empty where only the operation's own rules tell it.
+static Pb shape_elsewhere(const Inst *i) {
+    static const char *const as_operand[] = {"copy", "domain", "add-dependency", "opt-barrier", "while"};
+    Pb *members = ARENA_NEWN(i->x->arena, Pb, i->noperands + 1);
+    for (uint32_t k = 0; k < i->noperands; k++)
+        members[k] = i->c->shapes[i->operands[k]];
+    if (!strcmp(i->opcode, "tuple"))
+        return xla_open_tuple(i->x, members, i->noperands);
+    if (!strcmp(i->opcode, "get-tuple-element"))
+        return element_shape(i);
+    for (size_t k = 0; k < sizeof as_operand / sizeof *as_operand; k++)
+        if (!strcmp(as_operand[k], i->opcode))
+            return members[0];
+    if (!strcmp(i->opcode, "call") || !strcmp(i->opcode, "fusion"))
+        xla_func(i->x, called(i, 0));
+    else if (strcmp(i->opcode, "conditional"))
+        return (Pb){0};
+    XlaComp *c = called(i, 0);
+    if (!c->shapes[c->root].n && c->nparams == 1) { // a branch that was built nowhere yet: built once into no operation
+        XlaVals given = operand(i, 1);
+        xla_build(i->x, c, hlo_region(i->x->h, 0, 0, NULL), &given);
+    }
+    return c->shapes[c->root];
+}
+
+static XlaVals build(Inst *i, const XlaVals *params) {
+    Xla *x = i->x;
+    if (!strcmp(i->opcode, "parameter"))
+        return do_parameter(i, params);
+    i->called = pb_ints(x, i->m, INST_CALLED, &i->ncalled);
+    operands_read(i);
+    if (!i->shape.n)
+        i->shape = shape_elsewhere(i);
+    if (has_end(i->opcode, "-done") || has_end(i->opcode, "-update"))
+        return do_same(i);
+    if (has_end(i->opcode, "-start") && strcmp(i->opcode, "copy-start"))
+        begin(i);
+    for (size_t k = 0; k < sizeof special / sizeof *special; k++)
+        if (!strcmp(special[k].opcode, i->opcode))
+            return special[k].make(i);
+    HloOpcode code = xla_code(i->opcode);
+    if (!code)
+        xla_fail(x, OTRN_UNSUPPORTED, "the HLO instruction '%.60s' is not known to opentrn", i->opcode);
+    if (code == HLO_CUSTOM_CALL && is_mark(i))
+        return do_same(i);
+    OpId id = make(i, code, i->flat);
+    if (code == HLO_CUSTOM_CALL)
+        call_says(i, id);
+    for (int k = 0; k < hlo_op_rows[code].regions; k++)
+        region(i, id, (uint32_t)k);
+    return put(i, id);
+}
+
+XlaVals xla_inst(Xla *x, XlaComp *c, RegionId into, uint32_t index, const XlaVals *vals, const XlaVals *params) {
+    Pb m = c->insts[index];
     Inst i = {.x = x, .c = c, .into = into, .m = m, .vals = vals, .opcode = pb_text(x, m, INST_OPCODE), .loc = xla_loc(x, m)};
     i.shape = pb_bytes(x, m, INST_SHAPE);
     x->loc = i.loc;
-    if (!strcmp(i.opcode, "parameter"))
-        return do_parameter(&i, params);
-    i.called = pb_ints(x, m, INST_CALLED, &i.ncalled);
-    operands_read(&i);
-    if (has_end(i.opcode, "-done") || has_end(i.opcode, "-update"))
-        return do_same(&i);
-    if (has_end(i.opcode, "-start") && strcmp(i.opcode, "copy-start"))
-        begin(&i);
-    for (size_t k = 0; k < sizeof special / sizeof *special; k++)
-        if (!strcmp(special[k].opcode, i.opcode))
-            return special[k].make(&i);
-    HloOpcode code = xla_code(i.opcode);
-    if (!code)
-        xla_fail(x, OTRN_UNSUPPORTED, "the HLO instruction '%.60s' is not known to opentrn", i.opcode);
-    if (code == HLO_CUSTOM_CALL && is_mark(&i))
-        return do_same(&i);
-    OpId id = make(&i, code, i.flat);
-    if (code == HLO_CUSTOM_CALL)
-        call_says(&i, id);
-    for (int k = 0; k < hlo_op_rows[code].regions; k++)
-        region(&i, id, (uint32_t)k);
-    return put(&i, id);
+    XlaVals made = build(&i, params);
+    x->shape = pb_bytes(x, m, INST_SHAPE);
+    if (!x->shape.n)
+        x->shape = i.shape.n ? i.shape : xla_open_shape(x, made);
+    return made;
 }

@@ -9,7 +9,8 @@
 //   }
 //   ENTRY main { … }
 //
-// Names stand with or without %, operands with or without their shapes, computations with or without their signature: dumps of
+// Names stand with or without %, operands with or without their shapes or as instructions in place, results without theirs where
+// operands tell it, computations with or without their signature: dumps of
 // all years differ in that alone. Where an instruction names no source line, its line in this text is its place.
 #include "read/xla_text.h"
 
@@ -60,16 +61,33 @@ static bool at_shape(HloText *t) { // f32[…] or a tuple of such, not a name
     return s > t->p.at && s < t->p.end && *s == '[';
 }
 
+static int64_t inst_read(HloText *t, bool nested);
+
+// A name, with its shape or without, or another instruction in place: add(negate(x), y).
+static int64_t an_operand(HloText *t) {
+    const char *back = t->p.at;
+    Buf unused = {.arena = t->p.arena};
+    if (at_shape(t))
+        hlo_text_shape(t, &unused);
+    text_space(&t->p);
+    const char *at = t->p.at;
+    Span name = hlo_text_name(t, "an operand");
+    if (text_peek(&t->p) != '(')
+        return number_of(t, name, at);
+    t->p.at = back;
+    text_deeper(&t->p);
+    int64_t made = inst_read(t, true);
+    t->p.depth--;
+    return made;
+}
+
 static void operands(HloText *t, HloTextInst *i) {
     uint32_t base = t->p.ints.n;
     while (!text_eat(&t->p, ')')) {
         if (t->p.ints.n > base)
             text_need(&t->p, ',');
-        Buf unused = {.arena = t->p.arena};
-        if (at_shape(t))
-            hlo_text_shape(t, &unused);
-        const char *at = t->p.at;
-        VEC_PUSH(t->p.arena, &t->p.ints, number_of(t, hlo_text_name(t, "an operand"), at));
+        int64_t one = an_operand(t); // before the list that it may grow
+        VEC_PUSH(t->p.arena, &t->p.ints, one);
     }
     pb_put_ints(&i->m, INST_OPERANDS, t->p.ints.at + base, t->p.ints.n - base);
     t->p.ints.n = base;
@@ -87,23 +105,24 @@ static void given(HloText *t, HloTextInst *i, int dtype) { // what stands betwee
     }
 }
 
-static void place(HloText *t, HloTextInst *i, const char *at) {
+static void place(HloText *t, HloTextInst *i, int64_t line) {
     Buf meta = {.arena = t->p.arena};
     pb_put_bytes(&meta, 3, t->p.file, strlen(t->p.file));
-    pb_put_int(&meta, 4, text_pos(&t->p, at).line);
+    pb_put_int(&meta, 4, line);
     pb_put_bytes(&i->m, INST_METADATA, meta.at, meta.n);
 }
 
-// NAME = SHAPE OPCODE(OPERANDS), ATTRIBUTES
-static void inst_read(HloText *t, int64_t id, Buf *comp) {
+// NAME = SHAPE OPCODE(OPERANDS), ATTRIBUTES; a nested one is SHAPE OPCODE(OPERANDS). Shapes may be left out. Its number.
+static int64_t inst_read(HloText *t, bool nested) {
     HloTextInst *i = ARENA_NEW(t->p.arena, HloTextInst);
     *i = (HloTextInst){.m = {.arena = t->p.arena}};
     Buf shape = {.arena = t->p.arena};
     text_space(&t->p);
-    const char *at = t->p.at;
-    Span name = hlo_text_name(t, "the name of an instruction");
-    text_need(&t->p, '=');
-    int dtype = hlo_text_shape(t, &shape);
+    int64_t line = text_pos(&t->p, t->p.at).line; // before those inside it, which may stand on later ones
+    Span name = nested ? (Span){"", 0} : hlo_text_name(t, "the name of an instruction");
+    if (!nested)
+        text_need(&t->p, '=');
+    int dtype = at_shape(t) ? hlo_text_shape(t, &shape) : DT_INVALID;
     text_space(&t->p);
     Span opcode = hlo_text_name(t, "an HLO instruction");
     if (opcode.n >= sizeof i->opcode)
@@ -111,19 +130,23 @@ static void inst_read(HloText *t, int64_t id, Buf *comp) {
     memcpy(i->opcode, opcode.s, opcode.n);
     i->code = xla_code(i->opcode);
     given(t, i, dtype);
-    while (text_eat(&t->p, ','))
+    while (!nested && text_eat(&t->p, ','))
         hlo_text_attr(t, i);
     for (uint32_t k = 0; k < i->nnests; k++)
         pb_put_bytes(&i->m, i->nests[k].field, i->nests[k].m.at, i->nests[k].m.n);
     if (!i->placed)
-        place(t, i, at);
+        place(t, i, line);
     pb_put_ints(&i->m, INST_CALLED, i->called.at, i->called.n);
     pb_put_bytes(&i->m, INST_NAME, name.s, name.n);
     pb_put_bytes(&i->m, INST_OPCODE, opcode.s, opcode.n);
-    pb_put_bytes(&i->m, INST_SHAPE, shape.at, shape.n);
+    if (shape.n)
+        pb_put_bytes(&i->m, INST_SHAPE, shape.at, shape.n);
+    int64_t id = t->ninsts++;
     pb_put_int(&i->m, INST_ID, id);
-    pb_put_bytes(comp, COMP_INSTS, i->m.at, i->m.n);
-    text_map_at(t->p.arena, &t->p.values, name)->a = (uint32_t)id;
+    pb_put_bytes(&t->comp, COMP_INSTS, i->m.at, i->m.n);
+    if (!nested)
+        text_map_at(t->p.arena, &t->p.values, name)->a = (uint32_t)id;
+    return id;
 }
 
 // --- computations ------------------------------------------------------------------------------------
@@ -140,28 +163,29 @@ static void signature(HloText *t) { // (a: f32[], b: f32[]) -> f32[]
 
 // True for the entry.
 static bool comp_read(HloText *t, uint32_t id, Buf *module) {
-    Buf m = {.arena = t->p.arena};
     bool entry = text_eat_word(&t->p, "ENTRY");
     text_space(&t->p);
     Span name = hlo_text_name(t, "a computation");
     signature(t);
     text_need(&t->p, '{');
     t->p.values = (TextMap){0};
-    int64_t root = -1, n = 0;
-    for (; !text_eat(&t->p, '}'); n++) {
-        if (text_eat_word(&t->p, "ROOT"))
-            root = n;
-        inst_read(t, n, &m);
+    t->comp = (Buf){.arena = t->p.arena};
+    t->ninsts = 0;
+    int64_t root = -1;
+    while (!text_eat(&t->p, '}')) {
+        bool is_root = text_eat_word(&t->p, "ROOT");
+        int64_t made = inst_read(t, false);
+        root = is_root ? made : root;
     }
     while (text_eat(&t->p, ',')) { // execution_thread="…"
         hlo_text_name(t, "an attribute of the computation");
         text_need(&t->p, '=');
         hlo_text_skip(t);
     }
-    pb_put_bytes(&m, COMP_NAME, name.s, name.n);
-    pb_put_int(&m, COMP_ID, id);
-    pb_put_int(&m, COMP_ROOT, root < 0 ? n - 1 : root); // the last, where none says so
-    pb_put_bytes(module, MODULE_COMPS, m.at, m.n);
+    pb_put_bytes(&t->comp, COMP_NAME, name.s, name.n);
+    pb_put_int(&t->comp, COMP_ID, id);
+    pb_put_int(&t->comp, COMP_ROOT, root < 0 ? t->ninsts - 1 : root); // the last, where none says so
+    pb_put_bytes(module, MODULE_COMPS, t->comp.at, t->comp.n);
     text_map_at(t->p.arena, &t->comps, name)->a = id;
     return entry;
 }

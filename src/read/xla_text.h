@@ -27,6 +27,8 @@ typedef struct HloTextInst { // an instruction while it is read
 typedef struct HloText {
     TextRead p;    // the cursor; its map of values has this computation's instructions, a: number
     TextMap comps; // a: number
+    Buf comp;      // the computation at hand
+    int64_t ninsts;
 } HloText;
 
 // --- xla_text.c
