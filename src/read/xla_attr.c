@@ -20,7 +20,8 @@ static const XlaKind kinds[] = {
     {9, 7, DT_UI64, "u64"}, {10, 11, DT_F16, "f16"}, {11, 8, DT_F32, "f32"}, {12, 9, DT_F64, "f64"},
     {16, 13, DT_BF16, "bf16"}, {15, 12, DT_C64, "c64"}, {18, 18, DT_C128, "c128"}, {19, 19, DT_F8E5M2, "f8e5m2"},
     {20, 20, DT_F8E4M3FN, "f8e4m3fn"}, {23, 23, DT_F8E4M3B11FNUZ, "f8e4m3b11fnuz"}, {24, 24, DT_F8E5M2FNUZ, "f8e5m2fnuz"}, {25, 25, DT_F8E4M3FNUZ, "f8e4m3fnuz"},
-    {28, 28, DT_F8E4M3, "f8e4m3"}, {29, 29, DT_F8E3M4, "f8e3m4"}, {33, 33, DT_F8E8M0FNU, "f8e8m0fnu"},
+    {26, 26, DT_I2, "s2"}, {21, 21, DT_I4, "s4"}, {27, 27, DT_UI2, "u2"}, {22, 22, DT_UI4, "u4"},
+    {32, 32, DT_F4E2M1FN, "f4e2m1fn"}, {36, 36, DT_F6E2M3FN, "f6e2m3fn"}, {35, 35, DT_F6E3M2FN, "f6e3m2fn"}, {28, 28, DT_F8E4M3, "f8e4m3"}, {29, 29, DT_F8E3M4, "f8e3m4"}, {33, 33, DT_F8E8M0FNU, "f8e8m0fnu"},
 };
 
 const XlaKind *xla_kind(const char *text, int dtype) {
@@ -121,6 +122,13 @@ static void take_bytes(Xla *x, Pb literal, uint32_t field, Buf *out) {
     }
 }
 
+// A byte holds one element; of one with fewer bits the lowest count.
+static void narrow(const DtypeRow *row, Buf *out) {
+    unsigned left = row->bytes == 1 && row->bits < 8 && row->cls != DC_BOOL ? 8u - row->bits : 0;
+    for (size_t k = 0; left && k < out->n; k++)
+        out->at[k] = row->cls == DC_SINT ? (uint8_t)((int8_t)(out->at[k] << left) >> left) : (uint8_t)(out->at[k] << left) >> left;
+}
+
 HloAttr xla_literal(Xla *x, Pb literal, TypeId type) {
     const HloType *t = hlo_type(x->h, type);
     size_t each = dtype_row(t->dtype)->bytes, want = hlo_type_bytes(t);
@@ -138,6 +146,7 @@ HloAttr xla_literal(Xla *x, Pb literal, TypeId type) {
         xla_fail(x, OTRN_PARSE, "a constant of the HLO module has %zu bytes instead of %zu", out.n, want);
     for (size_t k = 0; t->dtype == DT_I1 && k < out.n; k++)
         out.at[k] = out.at[k] != 0;
+    narrow(dtype_row(t->dtype), &out);
     bool splat = out.n > each && !memcmp(out.at, out.at + each, out.n - each);
     if (out.n > UINT32_MAX)
         xla_fail(x, OTRN_CAPACITY, "a constant of the HLO module has more than 4 GB");
