@@ -196,6 +196,7 @@ const Rule expand_rules[] = {
     {"@Qr, @ProductOfElementaryHouseholderReflectors: while over columns", HLO_CUSTOM_CALL, RULE_CLOSE, expand_qr},
     {"@LuDecomposition: while over columns", HLO_CUSTOM_CALL, RULE_CLOSE, expand_lu},
     {"@Eigh: while over rounds of rotations", HLO_CUSTOM_CALL, RULE_CLOSE, expand_eigh},
+    {"@lapack_spotrf_ffi, …: cholesky, triangular_solve, the calls above", HLO_CUSTOM_CALL, RULE_CLOSE, expand_lapack},
     {"rng NORMAL: of rng UNIFORM through erf_inv", HLO_RNG, RULE_CLOSE, expand_normal},
     {"rng_bit_generator: the state it is defined for, or an error", HLO_RNG_BIT_GENERATOR, RULE_EXACT, expand_check_state},
     {"constant_like: constant", HLO_CHLO_CONSTANT_LIKE, RULE_EXACT, expand_constant_like},

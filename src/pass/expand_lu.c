@@ -6,6 +6,15 @@
 // JAX exports lu, det, solve and inv to it where they are meant for TPUs.
 #include "pass/expand_mats.h"
 
+// By which the largest is told: |x|, or for LAPACK |re| + |im|.
+static ValueId size_of(Mats *q, ValueId x) {
+    TypeId real = mats_typed(q, mats_type_of(q, x), q->real);
+    if (!q->lapack || !dtype_is_complex(q->dtype))
+        return walk_op(q->w, HLO_ABS, 1, &x, real);
+    ValueId re = walk_op(q->w, HLO_REAL, 1, &x, real), im = walk_op(q->w, HLO_IMAG, 1, &x, real);
+    return walk_binary(q->w, HLO_ADD, walk_unary(q->w, HLO_ABS, re), walk_unary(q->w, HLO_ABS, im));
+}
+
 static ValueId same(Mats *q, TypeId shape, ValueId one) { // is it the row that each matrix has told: one is [b]
     return walk_compare(q->w, CMP_EQ, CMPT_NOTYPE, mats_places(q, shape, 1), mats_wide(q, one, mats_at, mats_typed(q, shape, DT_I32)));
 }
@@ -14,7 +23,7 @@ static ValueId same(Mats *q, TypeId shape, ValueId one) { // is it the row that 
 static ValueId pivot(Mats *q, ValueId column, ValueId step) {
     Walk *w = q->w;
     TypeId one = mats_typed(q, q->one, DT_I32);
-    ValueId size = walk_op(w, HLO_ABS, 1, &column, mats_typed(q, q->rows, q->real)), from = mats_along(q, CMP_GE, q->rows, 1, step);
+    ValueId size = size_of(q, column), from = mats_along(q, CMP_GE, q->rows, 1, step);
     ValueId largest = mats_total(q, HLO_MAXIMUM, mats_where(q, from, size, 0), 1, q->one);
     ValueId is = walk_compare(w, CMP_EQ, CMPT_NOTYPE, size, mats_wide(q, largest, mats_at, q->rows));
     ValueId left = walk_binary(w, HLO_SUBTRACT, walk_number(w, mats_typed(q, q->rows, DT_I32), (double)q->m), mats_places(q, q->rows, 1)); // m … 1
@@ -55,11 +64,11 @@ static void lu_step(Mats *q, ValueId step, const ValueId *carried, ValueId *next
     next[0] = walk_select(w, below, inner, a);
 }
 
-ValueId expand_lu(Walk *w, const HloOp *op) {
+ValueId expand_lu(Walk *w, const HloOp *op) { return mats_call(op) == MATS_LU ? mats_lu(w, op, false) : 0; }
+
+ValueId mats_lu(Walk *w, const HloOp *op, bool lapack) {
     Hlo *h = w->hlo;
-    if (mats_call(op) != MATS_LU)
-        return 0;
-    Mats q = {.w = w};
+    Mats q = {.w = w, .lapack = lapack};
     mats_read(&q, op);
     q.k = q.m < q.n ? q.m : q.n;
     TypeId list = hlo_type_tensor(h, DT_I32, 2, (int64_t[]){q.b, q.k});

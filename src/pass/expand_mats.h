@@ -10,6 +10,7 @@ typedef struct Mats {
     Walk *w;
     int dtype, real;    // of the elements, and of their absolute values
     int64_t b, m, n, k; // matrices, rows, columns, steps
+    bool lapack;        // as LAPACK does where XLA's call is meant otherwise
     TypeId all, rows, one, cols; // [b, m, n], [b, m], [b], [b, n]
 } Mats;
 
@@ -19,6 +20,8 @@ typedef enum MatsCall { MATS_NONE, MATS_QR, MATS_PRODUCT, MATS_LU, MATS_EIGH } M
 MatsCall mats_call(const HloOp *op);
 void mats_read(Mats *q, const HloOp *op); // of the first operand; an error where that is no batch of matrices
 void mats_fail(Mats *q, const HloOp *op); // shapes do not fit each other
+
+ValueId mats_lu(Walk *w, const HloOp *op, bool lapack); // @LuDecomposition
 
 TypeId mats_typed(Mats *q, TypeId shape, int dtype);
 TypeId mats_type_of(const Mats *q, ValueId v);

@@ -508,7 +508,7 @@ bool expand_needed(const Hlo *h) {
     for (OpId id = 1; id < h->ops.n; id++) {
         const HloOp *op = hlo_at(h, id);
         if ((hlo_row(op)->dialect == HD_CHLO && hlo_is(op, OT_REWRITTEN)) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL) ||
-            expand_is_matrices(op) || mhlo_call(op) != HLO_NONE)
+            expand_is_matrices(op) || expand_is_lapack(op) || mhlo_call(op) != HLO_NONE)
             return true;
     }
     return false;
