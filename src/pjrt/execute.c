@@ -298,8 +298,8 @@ static PJRT_Error *launch_inline(Launch *l) {
 // ---- the call
 
 // TensorFlow hands each replica's part of a collective to a device on its own.
-static const char replicas[] = ": TensorFlow's strategies (MirroredStrategy) do not work over devices here; for data parallelism "
-                               "the Keras model runs on JAX (keras.distribution.DataParallel, docs/from-tf-keras.md)";
+static const char replicas[] = ": TensorFlow's collectives do not work over devices here; after `import opentrn.tensorflow`, or with "
+                               "cross_device_ops=tf.distribute.ReductionToOneDevice(), MirroredStrategy trains without them (docs/from-tf-keras.md)";
 
 static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args) {
     const PJRT_LoadedExecutable *x = args->executable;

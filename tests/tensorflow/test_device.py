@@ -197,11 +197,62 @@ def test_pivoting_is_told():
     assert [(o.operator, o.runs, o.why) for o in p.outside] == [("TridiagonalSolve", 1, "XLA's kernel has no pivoting")]
 
 
-def test_strategies_are_refused_with_a_way_out():
-    strategy = tf.distribute.MirroredStrategy(["/device:NEURON:0", "/device:NEURON:1"])
-    sums = tf.function(lambda: strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.ones(4))))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"MirroredStrategy.*keras\.distribution\.DataParallel.*from-tf-keras"):
-        sums()
+TWO = ["/device:NEURON:0", "/device:NEURON:1"]
+
+
+def mirrored(strategy):
+    keras.utils.set_random_seed(1)
+    x, y, start = np.tile(A, (4, 1)), np.arange(24) % 4, np.random.default_rng(3)
+    with strategy.scope():
+        model = keras.Sequential([keras.layers.Input((6,)), keras.layers.Dense(8, "relu"), keras.layers.Dense(4)])
+        model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    model.set_weights([start.normal(size=w.shape) * 0.3 for w in model.get_weights()])
+    history = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0).history
+    return history, model.evaluate(x, y, batch_size=10, verbose=0), model.predict(x, verbose=0), model.weights[0].value
+
+
+def test_mirrored_strategy():
+    """Over two devices as on one: the same losses."""
+    with opentrn.profile("trn2") as p:
+        history, evaluated, predicted, weight = mirrored(tf.distribute.MirroredStrategy(TWO))
+    wanted = mirrored(tf.distribute.OneDeviceStrategy("/device:CPU:0"))
+    assert sorted(v.device[-8:] for v in weight.values) == ["NEURON:0", "NEURON:1"]
+    for name, values in wanted[0].items():
+        np.testing.assert_allclose(history[name], values, rtol=1e-6, err_msg=name)
+    np.testing.assert_allclose(evaluated, wanted[1], rtol=1e-6)
+    np.testing.assert_allclose(predicted, wanted[2], rtol=1e-5, atol=1e-6)
+    assert p.steps == 6 and "MirroredStrategy over 2 devices" in str(p)
+
+
+def test_sums_over_replicas():
+    strategy = tf.distribute.MirroredStrategy(TWO)
+    ranks = tf.function(lambda: strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.cast(one_of(strategy), tf.float32) + 1)))
+    assert [float(v) for v in strategy.experimental_local_results(ranks())] == [3, 3]
+    assert float(strategy.reduce("mean", strategy.run(lambda: tf.cast(one_of(strategy), tf.float32)), None)) == 0.5
+
+
+def one_of(strategy):
+    return tf.distribute.get_replica_context().replica_id_in_sync_group
+
+
+def test_a_strategy_that_names_no_devices():
+    assert "CPU" in tf.distribute.MirroredStrategy().extended.worker_devices[0]
+    with tf.device(NEURON):  # as where TF_PLUGGABLE_DEVICE_LIBRARY_PATH makes it the device of all
+        assert all("NEURON" in d for d in tf.distribute.MirroredStrategy().extended.worker_devices)
+
+
+def test_collectives_are_refused_with_a_way_out():
+    sums = tf.function(lambda x: tf.raw_ops.CollectiveReduceV2(input=x, group_size=2, group_key=1, instance_key=1, ordering_token=[], merge_op="Add", final_op="Id"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"import opentrn\.tensorflow.*ReductionToOneDevice.*from-tf-keras"):
+        on(NEURON, sums, tf.constant(A))
+
+
+def test_attach_names_what_trains_over_replicas():
+    with tf.distribute.MirroredStrategy(TWO).scope():
+        model = keras.Sequential([keras.layers.Input((6,)), keras.layers.Dense(4)])
+        model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="MirroredStrategy over 2 replicas; train it without attach"):
+        opentrn.tensorflow.attach(model)
 
 
 def rows_once(a):

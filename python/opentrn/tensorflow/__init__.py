@@ -16,7 +16,7 @@ then `explain()` counts and names it. `opentrn.profile()` and `opentrn.training(
 other front ends.
 """
 
-from opentrn.tensorflow import rows
+from opentrn.tensorflow import rows, strategies
 from opentrn.tensorflow.device import load
 from opentrn.tensorflow.function import Function, function
 from opentrn.tensorflow.models import attach, detach
@@ -27,3 +27,4 @@ __all__ = ["Function", "Unsupported", "attach", "detach", "explain", "function",
 
 load()
 rows.install()
+strategies.install()

@@ -86,7 +86,7 @@ def _check(model: Any) -> None:
     if strategy.num_replicas_in_sync > 1:
         raise ValueError(
             f"opentrn.tensorflow.attach: the model is distributed by {type(strategy).__name__} over {strategy.num_replicas_in_sync} replicas; "
-            "data parallelism over several devices goes through Keras' JAX backend: docs/from-tf-keras.md"
+            "train it without attach, on the devices themselves (MirroredStrategy([\"/device:NEURON:0\", …])), or on Keras' JAX backend: docs/from-tf-keras.md"
         )
 
 
