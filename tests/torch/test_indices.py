@@ -76,7 +76,7 @@ EAGER = """if True:
         call(torch.tensor([0, 1, 2]).to("neuron"))
         try:
             call(torch.tensor([0, limit, 1]).to("neuron"))
-        except IndexError as why:
+        except (IndexError if limit > 0 else RuntimeError) as why:
             print(str(why).replace(chr(10), " "))
     print(five.sum().item())
 """

@@ -14,6 +14,7 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/ops/_coalesced_native.h>
@@ -284,8 +285,20 @@ class HostCall {
         }
     }
 
+    // The CPU has no kernel of the names under which torch hands convolutions to a device.
+    static c10::OperatorHandle known(const c10::OperatorHandle &op, Stack *stack) {
+        const std::string &name = op.schema().name();
+        if (name == "aten::convolution_overrideable")
+            return c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution", "");
+        if (name != "aten::convolution_backward_overrideable") return op;
+        int64_t channels = (*stack)[stack->size() - op.schema().arguments().size()].toTensor().size(1);
+        stack->insert(stack->end() - static_cast<int64_t>(op.schema().arguments().size()) + 3, IValue(std::vector<int64_t>{channels}));
+        return c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution_backward", "");
+    }
+
   public:
-    void operator()(const c10::OperatorHandle &op, Stack *stack) {
+    void operator()(const c10::OperatorHandle &asked, Stack *stack) {
+        const c10::OperatorHandle op = known(asked, stack);
         size_t count = op.schema().arguments().size(), first = stack->size() - count;
         for (size_t i = first; i < stack->size(); i++) {
             IValue &v = (*stack)[i];
@@ -348,12 +361,14 @@ std::unordered_map<const c10::FunctionSchema *, int> lifting; // operators whose
 thread_local Entry *made;                                      // by Python, for the key it was asked about
 bool look_first = false;                                       // Python sees each operator before it runs
 thread_local bool looking = false;
+thread_local bool overlapping = false; // the call that Python is asked about writes memory under several names
 
 template <class T> using Few = c10::SmallVector<T, 6>; // most operators have no more of anything: nothing is allocated
 
 struct Call { // what an operator was called with
     c10::SmallVector<char, 512> bytes;
     Few<const Tensor *> tensors; // on the stack
+    Few<const Tensor *> written; // of them
     Few<double> numbers;
     bool lift = false, strange = false, noted = false;
 
@@ -410,7 +425,32 @@ struct Call { // what an operator was called with
         const c10::FunctionSchema &schema = op.schema();
         put(&schema);
         lift = lifting.count(&schema);
-        for (size_t i = stack.size() - schema.arguments().size(); i < stack.size(); i++) add(stack[i]);
+        size_t first = stack.size() - schema.arguments().size();
+        for (size_t i = 0; i < schema.arguments().size(); i++) {
+            add(stack[first + i]);
+            const auto *alias = schema.arguments()[i].alias_info();
+            if (alias && alias->isWrite()) note_written(stack[first + i]);
+        }
+    }
+
+    void note_written(const IValue &v) {
+        if (v.isTensor() && v.toTensor().defined() && v.toTensor().layout() == at::kStrided)
+            written.push_back(&v.toTensor());
+        else if (v.isTensorList())
+            for (const IValue &e : v.toListRef()) note_written(e);
+    }
+
+    // Is memory written that has other names in this call: elements of one tensor, or a part of another? What that means, or that
+    // it is refused, is what it means to the CPU's kernels.
+    bool overlaps() const {
+        for (const Tensor *w : written) {
+            if (at::has_internal_overlap(*w) == at::MemOverlap::Yes) return true;
+            for (const Tensor *t : tensors)
+                if (t != w && t->layout() == at::kStrided && t->storage().is_alias_of(w->storage()) &&
+                    at::get_overlap_status(*w, *t) == at::MemOverlapStatus::Partial)
+                    return true;
+        }
+        return false;
     }
 };
 
@@ -436,11 +476,11 @@ void look(const c10::OperatorHandle &op, const Stack &stack) {
 }
 
 // Python fills `made`.
-Entry *ask(const c10::OperatorHandle &op, const Stack &stack, const Call &call) {
+Entry *ask(const c10::OperatorHandle &op, const Stack &stack, const Call &call, bool overlaps) {
     Entry *outer = std::exchange(made, nullptr);
-    bool was = std::exchange(looking, false);
+    bool was = std::exchange(looking, false), outer_overlaps = std::exchange(overlapping, overlaps);
     show(op, stack);
-    looking = was;
+    looking = was, overlapping = outer_overlaps;
     std::unique_ptr<Entry> fresh(std::exchange(made, outer));
     TORCH_CHECK(fresh, "opentrn: nothing was prepared for ", op.schema().name());
     std::unique_lock<std::shared_mutex> held(lock);
@@ -577,8 +617,10 @@ template <class Host> void run_or(const c10::OperatorHandle &op, Stack *stack, H
         return;
     }
     if (call.strange) call.put('?'); // to the host, whatever the sizes
+    bool overlaps = call.overlaps();
+    if (overlaps) call.put('&');
     Entry *entry = find(call.key());
-    if (!entry) entry = ask(op, *stack, call);
+    if (!entry) entry = ask(op, *stack, call, overlaps);
     entry->runs.fetch_add(1, std::memory_order_relaxed);
     if (entry->exe)
         run_program(*entry, call, op, stack);
@@ -592,10 +634,13 @@ void run(const c10::OperatorHandle &op, Stack *stack) {
     run_or(op, stack, HostCall());
 }
 
+bool same_memory(const Tensor &a, const Tensor &b) { return a.storage().is_alias_of(b.storage()); }
+
 void move(const c10::OperatorHandle &op, Stack *stack) {
     size_t first = stack->size() - op.schema().arguments().size();
     const Tensor from = (*stack)[first].toTensor(), to = (*stack)[first + 1].toTensor();
-    host_alias(to).copy_(host_alias(from));
+    const Tensor target = host_alias(to);
+    target.copy_(same_memory(from, to) ? over(target.storage(), from, at::DispatchKey::CPU) : host_alias(from));
     stack->resize(first);
     stack->emplace_back(to);
 }
@@ -615,7 +660,9 @@ void compute_noted(IValue &from_value, IValue &to_value) {
 void copy_from(const c10::OperatorHandle &op, Stack *stack) {
     size_t first = stack->size() - op.schema().arguments().size();
     compute_noted((*stack)[first], (*stack)[first + 1]);
-    if (on_neuron((*stack)[first].toTensor()) && on_neuron((*stack)[first + 1].toTensor()))
+    const Tensor &from = (*stack)[first].toTensor(), &to = (*stack)[first + 1].toTensor();
+    bool overlaps = same_memory(from, to) && at::get_overlap_status(to, from) == at::MemOverlapStatus::Partial; // refused there
+    if (on_neuron(from) && on_neuron(to) && !overlaps)
         run_or(op, stack, move);
     else
         move(op, stack);
@@ -701,6 +748,35 @@ Tensor index_any(const Tensor &self, const c10::List<std::optional<Tensor>> &ind
     return out;
 }
 
+// How many elements a mask takes of what it is laid over: the host looks.
+int64_t taken(const Tensor &mask, int64_t elements) {
+    return mask.numel() ? at::count_nonzero(host_alias(mask)).item<int64_t>() * (elements / mask.numel()) : 0;
+}
+
+// The source's elements go where the mask is, one after the other: there must be enough.
+void masked_scatter(const c10::OperatorHandle &op, Stack *stack) {
+    const Tensor &self = torch::jit::peek(*stack, 0, 3).toTensor(), &mask = torch::jit::peek(*stack, 1, 3).toTensor();
+    const Tensor &source = torch::jit::peek(*stack, 2, 3).toTensor();
+    if (source.numel() < self.numel() && at::is_expandable_to(mask.sizes(), self.sizes()))
+        TORCH_CHECK(taken(mask, self.numel()) <= source.numel(), "Number of elements of source < number of ones in mask");
+    run(op, stack);
+}
+
+// x[mask] = values: as many as the mask takes, or one for all.
+void index_put(const c10::OperatorHandle &op, Stack *stack) {
+    size_t count = op.schema().arguments().size();
+    const Tensor &values = torch::jit::peek(*stack, 2, count).toTensor();
+    const auto indices = torch::jit::peek(*stack, 1, count).toOptionalTensorVector();
+    bool is_mask = indices.size() == 1 && indices[0] && (indices[0]->scalar_type() == at::kBool || indices[0]->scalar_type() == at::kByte);
+    int64_t rest = is_mask ? torch::jit::peek(*stack, 0, count).toTensor().dim() - indices[0]->dim() : -1;
+    if (rest >= 0 && values.dim() > rest && values.size(-1 - rest) != 1) {
+        int64_t found = taken(*indices[0], indices[0]->numel());
+        TORCH_CHECK(values.size(-1 - rest) == found, "shape mismatch: value tensor of shape ", values.sizes(),
+                    " cannot be broadcast to the ", found, " places that the mask takes");
+    }
+    run(op, stack);
+}
+
 Tensor view(const Tensor &self, SymInts size) { return at::native::view(self, INTS(size)); }
 
 Tensor as_strided(const Tensor &self, SymInts size, SymInts stride, std::optional<c10::SymInt> offset) {
@@ -755,6 +831,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_local_scalar_dense", &item);
     m.impl("equal", &equal);
     m.impl("index.Tensor", &index_any);
+    m.impl("masked_scatter_", torch::CppFunction::makeFromBoxedFunction<&masked_scatter>());
+    m.impl("_index_put_impl_", torch::CppFunction::makeFromBoxedFunction<&index_put>());
     m.impl("_to_sparse_csr", &at::native::dense_to_sparse_csr);
     m.impl("view", &view);
     m.impl("as_strided", &as_strided);
@@ -868,6 +946,7 @@ void neuron_lift(const char *name, const char *overload) {
 }
 
 int neuron_looking() { return looking; }
+int neuron_overlapping() { return overlapping; }
 
 void *neuron_host() { return made = new Entry; }
 

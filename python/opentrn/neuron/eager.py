@@ -155,11 +155,14 @@ class _Traced:
             self.module = trace(*map(self._fake, slots.order))
 
     def _sizes_of_out(self, op, given):
-        """{number of an out= argument without elements: (sizes, strides) that it will be given}"""
+        """{number of an out= argument without elements: (sizes, strides) that it will be given}. Raises when torch refuses its type."""
+        tensor = lambda i: self.slots.tensors[self.slots.order[i][0]]
         out = [v.number for a, v in given if a.is_out and isinstance(v, _Slot)]
-        out = [i for i in out if not self.slots.tensors[self.slots.order[i][0]].numel()]
+        others = [t for i, (_, kind) in enumerate(self.slots.order) if kind == TENSOR and i not in out for t in [tensor(i)]]
+        known = all(_kept_in(tensor(i), others) for i in out)
+        out = [i for i in out if not tensor(i).numel()]
         self.resized = {}
-        if not out:
+        if not out and known:
             return {}
         fakes = list(map(self._fake, self.slots.order))
         values = [(a, _fill(v, fakes)) for a, v in given]
@@ -279,14 +282,33 @@ def _check_devices(op, rows):
     raise NotLowered("tensors of the CPU")
 
 
+_OF_ONE_TYPE = {"mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "convolution_overrideable"}
+
+
+def _check_types(op, rows):
+    """Traced, they would be taken as they come; the host's kernels refuse them."""
+    name = op._schema.name.removeprefix("aten::").removesuffix("_")
+    if name in _OF_ONE_TYPE and len({v.dtype for _, v in rows if isinstance(v, torch.Tensor)}) > 1:
+        raise NotLowered("operands of several types")
+
+
+def _kept_in(out, others):
+    """May an out= argument of that type hold what the others give? Where it may not, torch's own rules are asked."""
+    rank = lambda kind: (kind.is_complex, kind.is_complex or kind.is_floating_point, kind != torch.bool)
+    return all(rank(t.dtype) <= rank(out.dtype) for t in others)
+
+
 def _compile(library, op, rows):
     if torch.Tag.nondeterministic_seeded in op.tags:
         raise NotLowered("random numbers come from the host's generator")
     if torch.Tag.dynamic_output_shape in op.tags:
         raise NotLowered("its size depends on values")
+    if library.neuron_overlapping():
+        raise NotLowered("it writes memory that has several names in the call")
     if op in (aten.max.default, aten.min.default) and not rows[0][1].numel():
         raise NotLowered("the largest of nothing")  # which the host refuses
     _check_devices(op, rows)
+    _check_types(op, rows)
     traced = _Traced(op, rows)
     slots = traced.slots
     plan = Plan(traced.module, f"{op} {_shapes(slots)}".strip(), whole=True)

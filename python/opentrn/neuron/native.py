@@ -95,6 +95,7 @@ _P = ctypes.c_void_p
 _PROTOTYPES = {  # name: (result, arguments)
     "neuron_begin": (None, [_P, _P, ctypes.c_int, ctypes.c_int]),
     "neuron_looking": (ctypes.c_int, []),
+    "neuron_overlapping": (ctypes.c_int, []),
     "neuron_lift": (None, [ctypes.c_char_p, ctypes.c_char_p]),
     "neuron_host": (_P, []),
     "neuron_program": (_P, [_P, ctypes.POINTER(ctypes.c_int64)]),

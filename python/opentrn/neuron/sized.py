@@ -34,7 +34,9 @@ def _masked_select(x, mask):
 
 def _repeat_interleave(repeats, output_size=None):
     ends = repeats.cumsum(0)
-    total = output_size if output_size is not None else int(ends[-1]) if ends.numel() else 0
+    total, least = torch.stack([ends[-1], repeats.min()]).tolist() if ends.numel() and output_size is None else (output_size or 0, 0)
+    if least < 0:
+        raise RuntimeError("repeats can not be negative")
     places = torch.arange(total, device=repeats.device, dtype=ends.dtype)
     if not total:
         return places.to(repeats.dtype)
@@ -42,7 +44,12 @@ def _repeat_interleave(repeats, output_size=None):
 
 
 def _bincount(x, weights=None, minlength=0):
-    size = max(int(x.max()) + 1 if x.numel() else 0, int(minlength))
+    if x.dtype.is_floating_point or x.dtype.is_complex or x.dtype == torch.bool:
+        raise NotImplementedError(f"bincount of {x.dtype}")
+    least, most = torch.stack(x.aminmax()).tolist() if x.dim() == 1 and x.numel() else (0, -1)
+    if (x.dim() != 1 and x.numel()) or least < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    size = max(most + 1, int(minlength))
     kind = torch.int64 if weights is None else weights.dtype if weights.dtype == torch.float32 else torch.float64
     ones = torch.ones_like(x, dtype=kind) if weights is None else weights.to(kind)
     return torch.zeros(size, dtype=kind, device=x.device).scatter_add_(0, x.to(torch.int64), ones)

@@ -86,6 +86,10 @@ def _of(op, args, kwargs, value):
     return kind(named, value)
 
 
+class OutOfRange(IndexError, RuntimeError):
+    """torch's kernels raise the one or the other, by the operator: who waits for either meets it."""
+
+
 def _check(index, tensor, operator, place):
     tensor = tensor.detach().cpu()
     bad = (tensor < index.low) | (tensor >= index.limit)
@@ -96,7 +100,7 @@ def _check(index, tensor, operator, place):
     at = bad.nonzero()[0].tolist()
     found = int(tensor[tuple(at)])
     other = "" if index.ignore is None else f", or {index.ignore}, which is ignored"
-    raise IndexError(
+    raise OutOfRange(
         f"opentrn: index {found} in element {at} of the indices of {operator} at {place or 'an unknown place'} is out of range: "
         f"it must be from {index.low} to {index.limit - 1}{other}"
     )

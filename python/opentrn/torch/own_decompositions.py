@@ -302,6 +302,8 @@ def _grid_sampler_3d(x, grid, mode, padding, align):
 
 
 def _histc(x, bins=100, low=0, high=0):
+    if bins <= 0:
+        raise RuntimeError(f"torch.histc: bins must be above 0, not {bins}")
     x = x.reshape(-1)
     if x.numel() == 0:
         return torch.zeros(bins, dtype=x.dtype, device=x.device)
