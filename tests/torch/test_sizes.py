@@ -129,3 +129,22 @@ def test_compile_step_with_a_last_smaller_batch(fresh):
     for n in (8, 8, 3, 5, 8):
         assert step(torch.ones(n, 4), torch.zeros(n, 2)).isfinite()
     assert not fresh.found
+
+
+@pytest.mark.parametrize("dynamic", [None, False])
+def test_traces_are_not_slowed_down(monkeypatch, dynamic):
+    """By Python's collector, and with sizes left open by torch's memory of what operators gave."""
+    import gc
+
+    from opentrn.torch import capture
+
+    seen = []
+
+    def taken(module, inputs):
+        seen.append((gc.isenabled(), torch._guards.TracingContext.get().fake_mode.cache_enabled))
+        return module.forward
+
+    monkeypatch.setattr("torch._dynamo.backends.common.aot_autograd", lambda **_: taken)
+    monkeypatch.setattr(capture, "_usual", capture.make)
+    assert torch.compile(lambda x: x.sin(), backend="opentrn", dynamic=dynamic)(torch.zeros(3)).sum() == 0
+    assert seen == [(False, dynamic is False)] and gc.isenabled()

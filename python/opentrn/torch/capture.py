@@ -11,7 +11,7 @@ import os
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from opentrn.torch import decompositions, places, randomness, sizes, titles
+from opentrn.torch import decompositions, places, randomness, register, sizes, titles
 from opentrn.torch.plan import Plan
 
 
@@ -73,7 +73,9 @@ def make(inference=None):
 
     def compile_captured(module, example_inputs, **_):
         places.keep(module)
-        with plain_attention(), titles.captured(module):
+        if any(isinstance(i, torch.SymInt) for i in example_inputs):
+            register.leave_open(torch._guards.TracingContext.get().fake_mode)
+        with sizes.no_collection(), plain_attention(), titles.captured(module):
             return aot(module, example_inputs)
 
     return compile_captured

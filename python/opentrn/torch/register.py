@@ -33,6 +33,12 @@ def _may_change(tensor):
     return [i for i in range(tensor.dim() if tensor.dim() < 4 else 1) if i not in fixed]
 
 
+def leave_open(fake_mode):
+    """Told of what traces a graph with such sizes. It keeps what operators gave, but what it kept for sizes that are not known it works out and
+    checks anew each time, which takes longer than asking the operator."""
+    fake_mode.cache_enabled = False
+
+
 def _leave_sizes_open():
     """Dynamo takes sizes for constants until one changes, and then traces again. A trace for this backend leaves those of its arguments
     open from the start; what a model asks of them is guarded as ever. Weights, views' bases, tensors of other types, other backends and
@@ -53,6 +59,7 @@ def _leave_sizes_open():
             for i in _may_change(e):
                 if context.dynamic_sizes[i] is DimDynamic.STATIC:
                     context.dynamic_sizes[i] = DimDynamic.DYNAMIC
+                    leave_open(tx.output.fake_mode)
         return context
 
     if usual := getattr(builder, "_automatic_dynamic", None):

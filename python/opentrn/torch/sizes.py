@@ -112,9 +112,9 @@ class _Specialised:
 
 
 @contextlib.contextmanager
-def _no_collection():
-    """A graph is many objects, most of which go again by themselves. Python would look through all that torch's trace has left, a third of a second,
-    for what it finds to have grown old meanwhile."""
+def no_collection():
+    """A trace is many objects, most of which go again by themselves. Python would look through all of them, and what torch's traces before have
+    left, again and again for what it finds to have grown old meanwhile: a sixth of a trace's time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -141,7 +141,7 @@ class Plans:
 
     @outside.hidden()
     def _make(self, args):
-        with _no_collection(), unset_fake_temporarily(), titles.with_given(self.given):
+        with no_collection(), unset_fake_temporarily(), titles.with_given(self.given):
             return Plan(_Specialised(self.module, args).result, self.name)
 
     def __call__(self, args):
