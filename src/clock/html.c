@@ -49,7 +49,7 @@ static const char style[] =
     ":root{color-scheme:light dark;--bg:#fbfbfa;--ink:#1d2125;--soft:#646b73;--line:#dcdfe3;--card:#fff;"
     "--t0:#2f6fd0;--t1:#d9762b;--t2:#1f9488;--t3:#8a55c8;--t4:#7d8790;--t5:#3f9a46;--t6:#b39019;--t7:#c8435f;"
     "--wait:#c3cad2;--late:#94a0ad;--idle:#eceef1}"
-    "@media(prefers-color-scheme:dark){:root{--bg:#15181b;--ink:#e4e7ea;--soft:#9aa3ac;--line:#31373d;--card:#1c2024;"
+    "@media screen and (prefers-color-scheme:dark){:root{--bg:#15181b;--ink:#e4e7ea;--soft:#9aa3ac;--line:#31373d;--card:#1c2024;"
     "--t0:#5b96ec;--t1:#e8934f;--t2:#3fb5a8;--t3:#ab80de;--t4:#8f99a3;--t5:#62b968;--t6:#cfae3d;--t7:#e0708a;"
     "--wait:#48515a;--late:#68737e;--idle:#23282d}}"
     "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,sans-serif}"
@@ -78,9 +78,15 @@ static const char style[] =
     "svg .axis{stroke:var(--line);fill:none}svg .roof{stroke:var(--ink);stroke-width:1.6;fill:none}svg .area{fill:var(--t0);opacity:.35}"
     "svg .edge{stroke:var(--t0);stroke-width:1.4;fill:none}svg .cap{stroke:var(--t7);stroke-dasharray:4 3;fill:none}"
     ".two{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:18px}"
+    ".bars .row{grid-template-columns:150px 1fr 150px}@media(max-width:600px){.bars .row{grid-template-columns:110px 1fr 110px}}.bars .row span:last-child{font-variant-numeric:tabular-nums}"
     ".flame{position:relative;width:100%;overflow:hidden}.flame div{position:absolute;height:21px;font-size:12px;line-height:20px;"
     "padding:0 4px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;border-right:1px solid var(--bg);color:#fff;"
-    "cursor:pointer}.flame .k{background:#5d6a78}";
+    "cursor:pointer}.flame .k{background:#5d6a78}"
+    // On paper colours that mean something are printed, nothing scrolls, and a heading stays with what it is about.
+    "@page{margin:12mm}@media print{body{background:#fff}main{max-width:none;padding:0}.bar,.bar i,.key i,.flame div{print-color-adjust:exact;"
+    "-webkit-print-color-adjust:exact}.wide{overflow:visible}.wide svg{min-width:0!important}table{font-size:10.5px}th{white-space:normal}"
+    "th,td{padding-right:5px}td,td:first-child{min-width:0}td.b{min-width:30px;width:14%}h2{break-after:avoid;margin-top:22px}p.soft{break-after:avoid}"
+    "tr,svg,.row,.bar,.flame,.tiles,.two section{break-inside:avoid}details:not([open]){display:none}}";
 
 // The flame opens at what is clicked; a second click on it goes back.
 static const char script[] =
@@ -350,8 +356,26 @@ void html_table(const HtmlTable *t, Buf *out) {
     buf_puts(out, "</table></div>\n");
 }
 
+void html_bars(const HtmlBars *bars, Buf *out) {
+    double most = 0;
+    for (uint32_t i = 0; i < bars->n; i++)
+        most = fmax(most, bars->at[i].value);
+    buf_printf(out, "<h2>%s</h2><div class=bars>\n", bars->title);
+    for (uint32_t i = 0; i < bars->n; i++) {
+        const HtmlBar *b = &bars->at[i];
+        buf_puts(out, "<div class=row><span>");
+        html_text(out, b->label);
+        buf_puts(out, "</span><div class=bar>");
+        bar_part(out, most > 0 ? 100 * b->value / most : 0, "t0", b->text);
+        buf_puts(out, "</div><span>");
+        html_text(out, b->text);
+        buf_puts(out, "</span></div>\n");
+    }
+    buf_puts(out, "</div>\n");
+}
+
 HtmlRow html_cost(Arena *a, const Cost *c, double ns) {
-    const char *usd = c->usd_per_hour > 0 ? arena_printf(a, "%.4g USD", c->usd_per_hour / 3600 * ns * 1e-9 * 1e6) : "not known";
+    const char *usd = c->usd_per_hour > 0 ? arena_printf(a, "%s USD", view_number(a, c->usd_per_hour / 3600 * ns * 1e-9 * 1e6, 4)) : "not known";
     return (HtmlRow){"a million runs", usd, cost_text(a, c)};
 }
 

@@ -41,11 +41,23 @@ typedef struct HtmlTable {
     uint32_t cols, rows;
 } HtmlTable;
 
+typedef struct HtmlBar {
+    const char *label, *text; // what, and how much as it is told
+    double value;
+} HtmlBar;
+
+typedef struct HtmlBars { // each as long as it is beside the largest
+    const char *title;
+    const HtmlBar *at;
+    uint32_t n;
+} HtmlBars;
+
 void html_begin(Buf *out, const char *title, const char *heading, const char *under);
 void html_end(Buf *out);
 void html_step(Arena *a, const HtmlReport *r, Buf *out); // what stands between, of the report
 void html_rows(const char *title, const char *note, const HtmlRow *rows, uint32_t n, Buf *out);
 void html_table(const HtmlTable *t, Buf *out);
+void html_bars(const HtmlBars *bars, Buf *out);
 
 // --- for html_plot.c -------------------------------------------------------------------------------
 void html_text(Buf *out, const char *s); // escaped

@@ -10,7 +10,7 @@
 
 // --- the roofline ----------------------------------------------------------------------------------
 
-enum { PLOT_W = 480, PLOT_H = 300, LEFT = 58, RIGHT = 14, TOP = 14, BOTTOM = 40 };
+enum { PLOT_W = 480, PLOT_H = 300, LEFT = 92, RIGHT = 14, TOP = 14, BOTTOM = 40 };
 
 typedef struct Axes { // both logarithmic
     double x0, x1, y0, y1;
@@ -28,13 +28,13 @@ static double plot_y(const Axes *p, double v) {
 static void axes_put(Arena *a, const Axes *p, Buf *out) {
     for (int e = (int)ceil(p->x0); e <= (int)floor(p->x1); e++) {
         double x = plot_x(p, elem_pow(10, e));
-        buf_printf(out, "<path class=axis d=\"M%.1f %dV%d\"/><text class=soft x=%.1f y=%d text-anchor=middle>%g</text>\n", x, TOP, PLOT_H - BOTTOM, x,
-                   PLOT_H - BOTTOM + 16, elem_pow(10, e));
+        buf_printf(out, "<path class=axis d=\"M%.1f %dV%d\"/><text class=soft x=%.1f y=%d text-anchor=%s>%s</text>\n", x, TOP, PLOT_H - BOTTOM, x,
+                   PLOT_H - BOTTOM + 16, e < (int)floor(p->x1) ? "middle" : "end", view_number(a, elem_pow(10, e), 4));
     }
     for (int e = (int)ceil(p->y0); e <= (int)floor(p->y1); e++) {
         double y = plot_y(p, elem_pow(10, e));
         buf_printf(out, "<path class=axis d=\"M%d %.1fH%d\"/><text class=soft x=%d y=%.1f text-anchor=end>%s</text>\n", LEFT, y, PLOT_W - RIGHT,
-                   LEFT - 5, y + 4, view_scaled(a, elem_pow(10, e), 3, ""));
+                   LEFT - 5, y + 4, view_scaled(a, elem_pow(10, e), 3, "FLOP/s"));
     }
     buf_printf(out, "<text class=soft x=%d y=%d text-anchor=middle>FLOP for each byte of HBM traffic</text>\n", (LEFT + PLOT_W) / 2, PLOT_H - 6);
 }

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/elem.h"
 #include "clock/flow.h"
@@ -251,4 +252,23 @@ const char *view_scaled(Arena *a, double v, int digits, const char *unit) {
     for (; v >= most && prefixes[p + 1]; p++)
         v /= 1000;
     return arena_printf(a, "%.*g %.*s%s", digits, v, p > 0, &prefixes[p], unit);
+}
+
+const char *view_number(Arena *a, double v, int digits) {
+    if (!(v >= 1000 - 0.5 * elem_pow(10, 3 - digits) && v < 1e18)) // a small one without an exponent: as many places as it takes
+        return v > 0 && v < 1e-4 ? arena_printf(a, "%.*f", digits - 1 - (int)floor(elem_log(v) / elem_log(10)), v) : arena_printf(a, "%.*g", digits, v);
+    char *text = arena_printf(a, "%.0f", v);
+    size_t n = strlen(text), commas = (n - 1) / 3;
+    char *out = ARENA_NEWN(a, char, n + commas + 1), *to = out;
+    for (size_t i = 0; i <= n; i++) {
+        if (i && i < n && (n - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = text[i];
+    }
+    return out;
+}
+
+const char *view_seconds(Arena *a, double s) {
+    double scale = s >= 0.1 || !(s > 0) ? 1 : s >= 1e-3 ? 1e3 : 1e6;
+    return arena_printf(a, "%s %s", view_number(a, s * scale, 4), scale > 1e3 ? "us" : scale > 1 ? "ms" : "s");
 }

@@ -63,7 +63,10 @@ double view_hbm_planned(const Artifact *art); // bytes the program asks for
 // What each instruction touches, and how many of them.
 ViewTouch **view_touches(Arena *a, const Artifact *art, const ChipFile *chip, uint32_t **counts);
 void view_occupy(Arena *a, const Artifact *art, const ChipFile *chip, const Clock *clock, View *out);
-// "1.54 GB", with as many digits.
-const char *view_scaled(Arena *a, double v, int digits, const char *unit);
+
+// --- numbers as they are told -----------------------------------------------------------------------
+const char *view_scaled(Arena *a, double v, int digits, const char *unit); // "1.54 GB", with as many digits
+const char *view_number(Arena *a, double v, int digits); // "1,234,567", "12.35", "0.0000261": no exponents; below 1000 so many digits
+const char *view_seconds(Arena *a, double s);            // "11.38 s", "4.353 ms", "12.5 us"
 
 #endif

@@ -3,6 +3,7 @@
 //
 // How the rate changes with another precision is told by pricing the program again with its f32 products, or all its f32 work, in bf16 (--auto-cast). With
 // another batch it is not: a program's sizes are its own, and nothing in it says which of them is the batch.
+#include <math.h>
 #include <string.h>
 
 #include "tools/prof.h"
@@ -112,11 +113,11 @@ static void row_cells(Tool *t, const Row *r, const char **cell) {
     }
     *cell++ = arena_printf(a, "%u", r->p.cost.machines);
     *cell++ = arena_printf(a, "%u", r->p.cost.devices);
-    *cell++ = arena_printf(a, "%.5g", o->step_s);
-    *cell++ = o->tokens > 0 ? arena_printf(a, "%.6g", o->tokens / o->step_s) : "";
-    *cell++ = priced ? arena_printf(a, "%.5g", o->usd_per_hour) : "-";
-    *cell++ = priced ? arena_printf(a, "%.4g", o->tokens > 0 ? usd_per_million(o) : o->usd_per_hour / 3600 * o->step_s) : "-";
-    *cell++ = r->even_usd > 0 ? arena_printf(a, "%.5g", r->even_usd) : "-";
+    *cell++ = view_seconds(a, o->step_s);
+    *cell++ = o->tokens > 0 ? view_number(a, o->tokens / o->step_s, 4) : "";
+    *cell++ = priced ? view_number(a, o->usd_per_hour, 5) : "-";
+    *cell++ = priced ? view_number(a, o->tokens > 0 ? usd_per_million(o) : o->usd_per_hour / 3600 * o->step_s, 4) : "-";
+    *cell++ = r->even_usd > 0 ? view_number(a, r->even_usd, 5) : "-";
     *cell++ = o->peak_bytes <= o->hbm_bytes ? "yes" : "no";
     *cell = o->measured ? "measured" : o->error >= 0 ? arena_printf(a, "%.0f %%", 100 * o->error) : "not known";
 }
@@ -152,11 +153,64 @@ static void precision_add(Tool *t, Answer *out, const Row *rows, uint32_t n, con
     }
 }
 
+static bool runs(const Row *r) { return !r->refused && r->o.peak_bytes <= r->o.hbm_bytes; }
+
+static double row_usd(const Row *r) { return runs(r) && r->o.usd_per_hour > 0 ? r->o.usd_per_hour / 3600 * r->o.step_s : INFINITY; }
+
+static double row_s(const Row *r) { return runs(r) ? r->o.step_s : INFINITY; }
+
+static const Row *least(const Row *rows, uint32_t n, double (*of)(const Row *), const Row *but) {
+    const Row *best = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (&rows[i] != but && isfinite(of(&rows[i])) && (!best || of(&rows[i]) < of(best)))
+            best = &rows[i];
+    return best;
+}
+
+// Which is cheapest and which is quickest, of those that hold it.
+static const char *verdict(Tool *t, const Row *rows, uint32_t n) {
+    Arena *a = t->arena;
+    const Row *quick = least(rows, n, row_s, NULL), *cheap = least(rows, n, row_usd, NULL), *next = least(rows, n, row_usd, cheap);
+    if (!quick)
+        return "none of them holds it";
+    const char *fast = arena_printf(a, "%s is quickest: %s a step", quick->instance, view_seconds(a, quick->o.step_s));
+    if (!cheap)
+        return arena_printf(a, "%s; what any of them costs is not known", fast);
+    const char *usd = cheap->o.tokens > 0 ? arena_printf(a, "%s USD per 1M tokens", view_number(a, usd_per_million(&cheap->o), 4))
+                                          : arena_printf(a, "%s USD a step", view_number(a, row_usd(cheap), 4));
+    const char *less = "";
+    if (next) {
+        double share = 1 - row_usd(cheap) / row_usd(next);
+        bool close = share < fmax(cheap->o.error, 0) + fmax(next->o.error, 0);
+        less = arena_printf(a, ", %.1f %% less than %s%s", 100 * share, next->instance, close ? ", which is within the expected errors" : "");
+    }
+    if (cheap == quick)
+        return arena_printf(a, "%s is cheapest and quickest: %s%s; %s a step", cheap->instance, usd, less, view_seconds(a, quick->o.step_s));
+    return arena_printf(a, "%s is cheapest: %s%s; %s", cheap->instance, usd, less, fast);
+}
+
+static void bars_add(Tool *t, Answer *out, const Row *rows, uint32_t n, bool tokens, bool usd) {
+    Arena *a = t->arena;
+    HtmlBar *bars = ARENA_NEWN(a, HtmlBar, n);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const Told *o = &rows[i].o;
+        if (rows[i].refused || (usd && !(o->usd_per_hour > 0)))
+            continue;
+        double v = usd ? (tokens ? usd_per_million(o) : o->usd_per_hour / 3600 * o->step_s) : tokens ? o->tokens / o->step_s : o->step_s;
+        const char *text = usd ? arena_printf(a, "%s USD", view_number(a, v, 4)) : tokens ? view_number(a, v, 4) : view_seconds(a, v);
+        bars[k++] = (HtmlBar){rows[i].instance, runs(&rows[i]) ? text : arena_printf(a, "%s, does not fit", text), v};
+    }
+    const char *title = usd ? (tokens ? "Dollars per 1M tokens" : "Dollars a step") : tokens ? "Tokens a second" : "Time of a step";
+    if (k)
+        VEC_PUSH(a, &out->bars, ((HtmlBars){title, bars, k}));
+}
+
 // The table, then what its numbers stand on.
 static Answer answer_make(Tool *t, const Row *rows, uint32_t n, const char *base, const char *type) {
     Arena *a = t->arena;
     bool tokens = prof_tokens(t) > 0;
-    const char *const titles[COLS] = {"", "machines", "devices", "step s", tokens ? "tokens/s" : "", "USD/h", tokens ? "USD/1M tok" : "USD/step",
+    const char *const titles[COLS] = {"", "machines", "devices", "step", tokens ? "tokens/s" : "", "USD/h", tokens ? "USD/1M tok" : "USD/step",
                                       "break-even", "fits", "error"};
     const char **head = ARENA_NEWN(a, const char *, COLS), **cells = ARENA_NEWN(a, const char *, (size_t)n * COLS);
     HtmlTable *table = ARENA_NEW(a, HtmlTable);
@@ -164,7 +218,9 @@ static Answer answer_make(Tool *t, const Row *rows, uint32_t n, const char *base
     for (uint32_t i = 0; i < n; i++)
         row_cells(t, &rows[i], cells + (size_t)i * COLS);
     *table = (HtmlTable){.head = head, .cells = cells, .cols = COLS, .rows = n};
-    Answer out = {.title = arena_printf(a, "%s on %u instances", t->words.at[0], n), .about = "a step of all devices on each, by opentrn", .table = table};
+    Answer out = {.title = arena_printf(a, "%s on %u instances", t->words.at[0], n), .about = "a step of all devices on each, by opentrn", .table = table, .verdict = verdict(t, rows, n)};
+    bars_add(t, &out, rows, n, tokens, true);
+    bars_add(t, &out, rows, n, tokens, false);
     answer_add(t, &out, "break-even", arena_printf(a, "USD/h of its devices at which a step costs what it does on %s", base));
     prices_add(t, &out, rows, n);
     precision_add(t, &out, rows, n, type);
@@ -173,6 +229,7 @@ static Answer answer_make(Tool *t, const Row *rows, uint32_t n, const char *base
 }
 
 static void text_print(const Answer *o) {
+    printf("%s\n", o->verdict);
     cells_print(o->table->head);
     for (uint32_t i = 0; i < o->table->rows; i++)
         cells_print(o->table->cells + (size_t)i * COLS);

@@ -75,14 +75,15 @@ void answer_run(Tool *t, Answer *o, const Run *r) {
     Buf line = {.arena = t->arena};
     buf_printf(&line, "%.6g days", r->days);
     if (r->tokens > 0)
-        buf_printf(&line, ", %.4gG tokens", r->tokens * 1e-9);
+        buf_printf(&line, ", %sG tokens", view_number(t->arena, r->tokens * 1e-9, 4));
     if (r->usd > 0)
-        buf_printf(&line, ": %.6g USD, the cache saves %.4g", r->usd, r->saved_usd);
+        buf_printf(&line, ": %s USD, the cache saves %s", view_number(t->arena, r->usd, 6), view_number(t->arena, r->saved_usd, 4));
     buf_printf(&line, "; goodput %.1f %%, a checkpoint every %.0f min", 100 * r->goodput, r->every_s / 60);
     put_u8(&line, 0);
     answer_add(t, o, "run", (const char *)line.at);
     if (r->epochs > 0)
-        answer_add(t, o, "epoch", arena_printf(t->arena, "%.4g h, %.6g USD; the run has %.3g", r->epoch_hours, r->epoch_usd, r->epochs));
+        answer_add(t, o, "epoch", arena_printf(t->arena, "%s h, %s USD; the run has %s", view_number(t->arena, r->epoch_hours, 4),
+                   view_number(t->arena, r->epoch_usd, 4), view_number(t->arena, r->epochs, 3)));
 }
 
 void run_json(const Run *r) {
@@ -117,9 +118,10 @@ static void cost_json(const Prof *p, const Told *o, const Run *r, uint32_t nodes
 
 static Answer cost_answer(Tool *t, const Prof *p, const Told *o, const Run *run, uint32_t nodes) {
     Answer out = {.title = predict_title(t, p, nodes), .about = "what a run costs, by opentrn"};
-    const char *step = arena_printf(t->arena, "%.4g USD a step", o->usd_per_hour / 3600 * o->step_s);
+    const char *step = arena_printf(t->arena, "%s USD a step", view_number(t->arena, o->usd_per_hour / 3600 * o->step_s, 4));
     if (o->tokens > 0)
-        step = arena_printf(t->arena, "%s, %.4g USD per 1M tokens while it trains, %.4g with what is lost", step, usd_per_million(o), run->usd / run->tokens * 1e6);
+        step = arena_printf(t->arena, "%s, %s USD per 1M tokens while it trains, %s with what is lost", step, view_number(t->arena, usd_per_million(o), 4),
+                            view_number(t->arena, run->usd / run->tokens * 1e6, 4));
     answer_add(t, &out, "cost", step);
     answer_add(t, &out, "price", cost_text(t->arena, &p->cost));
     answer_run(t, &out, run);

@@ -113,14 +113,14 @@ static Answer answer_make(Tool *t, const Prof *p, const Told *o, const Run *run,
     const char *price = cost_text(a, &p->cost), *error = o->measured ? "measured" : "expected error not known";
     if (!o->measured && o->error >= 0)
         error = arena_printf(a, "expected error %.0f %%", 100 * o->error);
-    answer_add(t, &out, "step", arena_printf(a, "%.6g s, %s", o->step_s, error));
+    answer_add(t, &out, "step", arena_printf(a, "%s, %s", view_seconds(a, o->step_s), error));
     if (o->tokens > 0)
-        answer_add(t, &out, "throughput", arena_printf(a, "%.6g tokens/s", o->tokens / o->step_s));
+        answer_add(t, &out, "throughput", arena_printf(a, "%s tokens/s", view_number(a, o->tokens / o->step_s, 4)));
     if (o->samples > 0)
-        answer_add(t, &out, "throughput", arena_printf(a, "%.6g samples/s", o->samples / o->step_s));
+        answer_add(t, &out, "throughput", arena_printf(a, "%s samples/s", view_number(a, o->samples / o->step_s, 4)));
     answer_add(t, &out, "utilisation", arena_printf(a, "%.1f %% of the bf16 peak", 100 * o->mfu));
     bool each = o->usd_per_hour > 0 && o->tokens > 0;
-    answer_add(t, &out, "cost", each ? arena_printf(a, "%.4g USD per 1M tokens: %s", usd_per_million(o), price) : price);
+    answer_add(t, &out, "cost", each ? arena_printf(a, "%s USD per 1M tokens: %s", view_number(a, usd_per_million(o), 4), price) : price);
     const char *comm = prof_comm_text(t, p);
     if (comm)
         answer_add(t, &out, collectives, comm);
@@ -133,6 +133,7 @@ static Answer answer_make(Tool *t, const Prof *p, const Told *o, const Run *run,
 }
 
 static void text_print(Tool *t, const Prof *p, const Told *o, const Answer *answer) {
+    Arena *a = t->arena;
     printf("%s\n", answer->title);
     for (uint32_t i = 0; i < answer->rows.n; i++) {
         if (answer->rows.at[i].label == collectives)
@@ -140,8 +141,8 @@ static void text_print(Tool *t, const Prof *p, const Told *o, const Answer *answ
         else
             answer_print(&answer->rows.at[i]);
         if (!i && o->by_roofs)
-            printf("by roofs       %.4g products + %.4g attention + %.4g between + %.4g exposed collectives + %.4g host\n", o->products_s, o->attention_s,
-                   o->between_s, p->traffic.exposed_ns * 1e-9, o->host_s);
+            printf("by roofs       %s products + %s attention + %s between + %s exposed collectives + %s host\n", view_seconds(a, o->products_s),
+                   view_seconds(a, o->attention_s), view_seconds(a, o->between_s), view_seconds(a, p->traffic.exposed_ns * 1e-9), view_seconds(a, o->host_s));
     }
     prof_loops_print(t->arena, p);
 }

@@ -111,6 +111,8 @@ void run_json(const Run *r);
 // --- prof_report.c: what is told, as rows and as a page ------------------------------------------------
 typedef struct Answer {
     const char *title, *about;
+    const char *verdict;        // of a comparison, first; NULL: none
+    VEC(HtmlBars) bars;         // of it
     const HtmlTable *table; // before its rows; NULL: none
     VEC(HtmlRow) rows;
 } Answer;

@@ -31,13 +31,13 @@ void prof_cost_print(Tool *t, const Prof *p) {
         printf("devices        %u of %u core%s; what is above is of one of them\n", c->devices, c->cores_per_device,
                c->cores_per_device == 1 ? "" : "s each");
     if (c->usd_per_hour > 0)
-        printf("cost           %.4g USD per million runs: %s\n", usd * 1e6, cost_text(t->arena, c));
+        printf("cost           %s USD per million runs: %s\n", view_number(t->arena, usd * 1e6, 4), cost_text(t->arena, c));
     else
         printf("cost           not known: %s\n", cost_text(t->arena, c));
     if (tokens > 0 && seconds > 0) {
-        printf("tokens         %.6g a second, %.12g a run", tokens / seconds, tokens);
+        printf("tokens         %s a second, %s a run", view_number(t->arena, tokens / seconds, 4), view_number(t->arena, tokens, 4));
         if (usd > 0)
-            printf("; %.4g USD per 1M tokens", usd / tokens * 1e6);
+            printf("; %s USD per 1M tokens", view_number(t->arena, usd / tokens * 1e6, 4));
         printf("\n");
     }
     if (p->clock.flops > 0 && seconds > 0)
@@ -107,10 +107,10 @@ static void row_print(Tool *t, const Prof *p, double tokens) {
     const char *machine = c->machines > 1 ? arena_printf(t->arena, "%u x %s", c->machines, c->instance.name) : c->instance.name;
     printf("%-24s %7u %12.2f", machine, c->devices, seconds * 1e6);
     if (tokens > 0)
-        printf(" %12.6g", seconds > 0 ? tokens / seconds : 0);
+        printf(" %12s", view_number(t->arena, seconds > 0 ? tokens / seconds : 0, 4));
     printf(" %10.1f %%", 100 * cost_utilisation(c, p->clock.flops, seconds));
     if (c->usd_per_hour > 0)
-        printf(" %10.6g %16.4g", c->usd_per_hour, usd * 1e6 / (tokens > 0 ? tokens : 1));
+        printf(" %10s %16s", view_number(t->arena, c->usd_per_hour, 6), view_number(t->arena, usd * 1e6 / (tokens > 0 ? tokens : 1), 4));
     else
         printf(" %10s %16s", "not known", "not known");
     printf("  %s\n", c->basis);

@@ -16,11 +16,11 @@ void prof_report(Tool *t, const Prof *p, const char *path) {
     uint32_t ncosts = 0;
     double usd = prof_usd(p), tokens = prof_tokens(t), seconds = p->clock.total_ns * 1e-9;
     const char *basis = cost_text(a, &p->cost);
-    costs[ncosts++] = (HtmlRow){"a million runs", usd > 0 ? arena_printf(a, "%.4g USD", usd * 1e6) : "not known", basis};
+    costs[ncosts++] = (HtmlRow){"a million runs", usd > 0 ? arena_printf(a, "%s USD", view_number(a, usd * 1e6, 4)) : "not known", basis};
     if (tokens > 0 && seconds > 0)
-        costs[ncosts++] = (HtmlRow){"tokens a second", arena_printf(a, "%.6g", tokens / seconds), arena_printf(a, "%.12g a run", tokens)};
+        costs[ncosts++] = (HtmlRow){"tokens a second", view_number(a, tokens / seconds, 4), arena_printf(a, "%s a run", view_number(a, tokens, 4))};
     if (tokens > 0 && usd > 0)
-        costs[ncosts++] = (HtmlRow){"a million tokens", arena_printf(a, "%.4g USD", usd / tokens * 1e6), basis};
+        costs[ncosts++] = (HtmlRow){"a million tokens", arena_printf(a, "%s USD", view_number(a, usd / tokens * 1e6, 4)), basis};
     if (p->clock.flops > 0)
         costs[ncosts++] = (HtmlRow){"utilisation", arena_printf(a, "%.1f %%", 100 * cost_utilisation(&p->cost, p->clock.flops, seconds)),
                                     "matrix products of all devices over the bf16 peak of their tensor engines"};
@@ -41,21 +41,16 @@ void answer_add(Tool *t, Answer *o, const char *label, const char *value) {
 
 // What a step has of each roof.
 static void roofs_put(Tool *t, const Prof *p, const Told *told, Buf *out) {
-    static const char *const head[] = {"by roofs", "s", "of the step"};
     const char *const names[] = {"products", "attention", "between them", "exposed collectives", "host"};
     const double s[] = {told->products_s, told->attention_s, told->between_s, p->traffic.exposed_ns * 1e-9, told->host_s};
-    enum { ROOFS = sizeof s / sizeof *s, COLS = 3 };
-    const char *cells[ROOFS * COLS];
+    enum { ROOFS = sizeof s / sizeof *s };
+    HtmlBar bars[ROOFS];
     double sum = 0;
     for (int i = 0; i < ROOFS; i++)
         sum += s[i];
-    for (int i = 0; i < ROOFS; i++) {
-        cells[i * COLS] = names[i];
-        cells[i * COLS + 1] = arena_printf(t->arena, "%.4g", s[i]);
-        cells[i * COLS + 2] = arena_printf(t->arena, "%.1f %%", sum > 0 ? 100 * s[i] / sum : 0);
-    }
-    buf_puts(out, "<h2>The step by roofs</h2>");
-    html_table(&(HtmlTable){.head = head, .cells = cells, .cols = COLS, .rows = ROOFS}, out);
+    for (int i = 0; i < ROOFS; i++)
+        bars[i] = (HtmlBar){names[i], arena_printf(t->arena, "%s, %.1f %%", view_seconds(t->arena, s[i]), sum > 0 ? 100 * s[i] / sum : 0), s[i]};
+    html_bars(&(HtmlBars){"The step by roofs", bars, ROOFS}, out);
 }
 
 static void step_put(Tool *t, const Prof *p, const Told *told, Buf *out) {
@@ -83,6 +78,12 @@ void answer_report(Tool *t, const Answer *o, const Prof *p, const Told *told) {
         return;
     Buf page = {.arena = t->arena};
     html_begin(&page, o->title, o->title, o->about);
+    if (o->verdict)
+        buf_puts(&page, "<p class=say>"), html_text(&page, o->verdict), buf_puts(&page, "</p>\n");
+    for (uint32_t i = 0; i < o->bars.n; i++)
+        html_bars(&o->bars.at[i], &page);
+    if (o->table)
+        buf_puts(&page, "<h2>Beside each other</h2>");
     if (o->table)
         html_table(o->table, &page);
     html_rows(o->table ? "Notes" : "Answer", "", o->rows.at, o->rows.n, &page);

@@ -32,6 +32,24 @@ static View view_of(const char *text) {
     return v;
 }
 
+// Numbers as people read them: no exponents, thousands apart, seconds in a unit that fits.
+static void test_numbers(void) {
+    static const struct {
+        double v;
+        const char *number, *seconds;
+    } rows[] = {
+        {0, "0", "0 s"},           {2.6e-05, "0.00002600", "26 us"},   {0.00435301, "0.004353", "4.353 ms"}, {0.5, "0.5", "0.5 s"},
+        {999.96, "1,000", "1,000 s"}, {1881917.09, "1,881,917", "1,881,917 s"}, {12345678901.0, "12,345,678,901", "12,345,678,901 s"},
+        {1000, "1,000", "1,000 s"}, {0.00032684, "0.0003268", "326.8 us"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *number = view_number(&arena, rows[i].v, 4), *seconds = view_seconds(&arena, rows[i].v);
+        bool ok = !strcmp(number, rows[i].number) && !strcmp(seconds, rows[i].seconds);
+        printf(ok ? "ok number %g\n" : "FAIL number %g: %s, %s\n", rows[i].v, number, seconds);
+        failures += !ok;
+    }
+}
+
 // Three lines with 1, 2 and 10 x 3 copies of one size: the engine's time is shared out 1 : 2 : 30.
 static void test_lines(void) {
     View v = view_of(".sbuf x f32[128,512]\n"
@@ -110,6 +128,7 @@ int main(void) {
         return 1;
     }
     chipfile_load(&ctx, &arena, "trn2", "", &trn2);
+    test_numbers();
     test_lines();
     test_roof();
     test_memory();
