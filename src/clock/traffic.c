@@ -129,8 +129,11 @@ void traffic_make(Arena *a, const Artifact *art, const Clock *clock, double free
 
 // --- what is told --------------------------------------------------------------------------------
 
-double traffic_share(const Traffic *t) { return t->total_ns > 0 ? t->busy_ns / t->total_ns : 0; }
-double traffic_exposed(const Traffic *t) { return t->total_ns > 0 ? t->exposed_ns / t->total_ns : 0; }
+// Of a run that a user measured no more than all of it.
+static double share(const Traffic *t, double ns) { return t->total_ns > 0 ? fmin(ns / t->total_ns, 1) : 0; }
+
+double traffic_share(const Traffic *t) { return share(t, t->busy_ns); }
+double traffic_exposed(const Traffic *t) { return share(t, t->exposed_ns); }
 
 const char *traffic_group(Arena *a, const TrafficRow *r) {
     if (!r->stride)
@@ -155,7 +158,7 @@ const char *traffic_warning(Arena *a, const Traffic *t, const View *view, double
     for (uint32_t i = 0; i < t->rows.n && i < WARNED; i++) {
         const TrafficRow *r = &t->rows.at[i];
         buf_printf(&b, "%s%s over %s at %s (%.1f %%)", i ? ", " : ": ", hlo_op_rows[r->op].name, traffic_group(a, r),
-                   place(a, &view->lines.at[r->line]), 100 * r->busy_ns / t->total_ns);
+                   place(a, &view->lines.at[r->line]), 100 * share(t, r->busy_ns));
     }
     return buf_cstr(&b);
 }

@@ -23,7 +23,7 @@ typedef struct TrafficRow { // collectives of one kind over groups of one shape
 } TrafficRow;
 
 typedef struct Traffic {
-    double total_ns, busy_ns, exposed_ns, bytes; // of the run; of all collectives
+    double total_ns, busy_ns, exposed_ns, bytes; // of the run, or of the step that is told; of all collectives
     VEC(TrafficRow) rows; // the most exposed first
 } Traffic;
 

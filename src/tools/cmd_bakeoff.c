@@ -237,7 +237,7 @@ static void text_print(const Answer *o) {
         printf("%s: %s\n", o->rows.at[i].label, o->rows.at[i].value);
 }
 
-static void row_json(const Row *r, const char *type, bool last) {
+static void row_json(Tool *t, const Row *r, const char *type, bool last) {
     const Told *o = &r->o;
     bool known = !r->refused;
     printf("{\n  \"instance\": \"%s\",\n  \"machines\": %u,\n  \"devices\": %u,\n", r->instance, r->p.cost.machines, r->p.cost.devices);
@@ -251,6 +251,8 @@ static void row_json(const Row *r, const char *type, bool last) {
     predict_key("break_even_usd_per_hour", r->even_usd, r->even_usd > 0);
     predict_key("mfu", o->mfu, known);
     predict_key("comm_share", o->comm, known);
+    if (known)
+        prof_comm_limit_json(t, &r->p);
     predict_key("expected_error", o->error, known && o->error >= 0);
     printf("  \"expected_error_rows\": [%s],\n  \"measured\": %s,\n", known ? o->error_rows : "", o->measured ? "true" : "false");
     printf("  \"products\": \"%s\",\n  \"sensitivity\": {", type);
@@ -286,7 +288,7 @@ int cmd_bakeoff(Tool *t) {
     answer_report(t, &answer, NULL, NULL);
     bool json = opt_on(&t->opt, OPT_JSON);
     for (uint32_t i = 0; i < n && json; i++)
-        printf(i ? "" : "["), row_json(&rows[i], type, i + 1 == n);
+        printf(i ? "" : "["), row_json(t, &rows[i], type, i + 1 == n);
     if (json)
         printf("]\n");
     else

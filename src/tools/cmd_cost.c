@@ -104,12 +104,14 @@ void run_json(const Run *r) {
 
 double usd_per_million(const Told *o) { return o->usd_per_hour / 3600 * o->step_s / o->tokens * 1e6; }
 
-static void cost_json(const Prof *p, const Told *o, const Run *r, uint32_t nodes) {
+static void cost_json(Tool *t, const Prof *p, const Told *o, const Run *r, uint32_t nodes) {
     printf("{\n  \"instance\": \"%s\",\n  \"nodes\": %u,\n", p->instance.name, nodes);
     predict_key("usd_per_hour", o->usd_per_hour, true);
     predict_key("usd_per_step", o->usd_per_hour / 3600 * o->step_s, true);
     predict_key("usd_per_1m_tokens", usd_per_million(o), o->tokens > 0);
     predict_key("expected_error", o->error, o->error >= 0);
+    predict_key("comm_share", o->comm, true);
+    prof_comm_limit_json(t, p);
     run_json(r);
     printf("  \"compile_s\": %.3f,\n  \"price_basis\": \"", o->compile_s);
     json_text(p->cost.basis);
@@ -147,7 +149,7 @@ int cmd_cost(Tool *t) {
     Answer answer = cost_answer(t, &p, &o, &run, nodes);
     answer_report(t, &answer, &p, &o);
     if (opt_on(&t->opt, OPT_JSON))
-        cost_json(&p, &o, &run, nodes);
+        cost_json(t, &p, &o, &run, nodes);
     for (uint32_t i = 0; i < answer.rows.n && !opt_on(&t->opt, OPT_JSON); i++)
         answer_print(&answer.rows.at[i]);
     return prof_comm_asked(t, &p);

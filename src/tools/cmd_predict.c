@@ -57,8 +57,6 @@ static Told tell(Tool *t, const Prof *p, double compile_s) {
     o.samples = predict_number(t, OPT_SAMPLES, "samples");
     o.usd_per_hour = p->cost.usd_per_hour;
     o.mfu = cost_utilisation(&p->cost, p->clock.flops, o.step_s);
-    o.comm = traffic_share(&p->traffic);
-    o.exposed = traffic_exposed(&p->traffic);
     o.peak_bytes = view_hbm_planned(p->art);
     o.hbm_bytes = p->chip.hbm_bytes_per_core * p->cost.cores_per_device;
     o.error = errors_expected(t->ctx, t->arena, t->opt.val[OPT_CHIPS], p->instance.chip, "", p->cost.machines, &o.error_rows);
@@ -167,6 +165,8 @@ void predict_make(Tool *t, const char *path, Prof *p, Told *out) {
         *out = tell(t, p, now_seconds() - begin);
     }
     measured_apply(t, t->opt.val[OPT_INSTANCE], out);
+    p->traffic.total_ns = out->step_s * 1e9; // collectives take what they are predicted to, of the step that is told: with dispatch, or measured
+    out->comm = traffic_share(&p->traffic), out->exposed = traffic_exposed(&p->traffic);
 }
 
 int cmd_predict(Tool *t) {

@@ -75,6 +75,7 @@ int prof_comm_asked(Tool *t, const Prof *p); // the same, and nothing where the 
 const char *prof_comm_text(Tool *t, const Prof *p); // a line; NULL: there are none
 void prof_comm_print(Tool *t, const Prof *p);
 void prof_comm_json(Tool *t, const Prof *p);
+void prof_comm_limit_json(Tool *t, const Prof *p); // --max-comm and whether they take more; nothing where it is not given
 
 // --- cmd_predict.c: a step on a fleet ------------------------------------------------------------------
 typedef struct Told {

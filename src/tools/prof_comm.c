@@ -61,7 +61,6 @@ void prof_comm_print(Tool *t, const Prof *p) {
 }
 
 void prof_comm_json(Tool *t, const Prof *p) {
-    double most = prof_max_comm(t);
     const Traffic *c = &p->traffic;
     printf("  \"comm\": {\"busy_us\": %.3f, \"exposed_us\": %.3f, \"share\": %.6f, \"exposed_share\": %.6f, \"bytes\": %.0f, \"kinds\": [",
            c->busy_ns * 1e-3, c->exposed_ns * 1e-3, traffic_share(c), traffic_exposed(c), c->bytes);
@@ -79,6 +78,11 @@ void prof_comm_json(Tool *t, const Prof *p) {
         printf("\"}");
     }
     printf("]},\n");
+    prof_comm_limit_json(t, p);
+}
+
+void prof_comm_limit_json(Tool *t, const Prof *p) {
+    double most = prof_max_comm(t);
     if (most >= 0)
-        printf("  \"max_comm\": %.6g,\n  \"max_comm_exceeded\": %s,\n", most, traffic_share(c) > most ? "true" : "false");
+        printf("  \"max_comm\": %.6g,\n  \"max_comm_exceeded\": %s,\n", most, traffic_share(&p->traffic) > most ? "true" : "false");
 }

@@ -316,8 +316,7 @@ bool roof_make(Tool *t, const char *path, Prof *p, Told *o) {
     o->samples = predict_number(t, OPT_SAMPLES, "samples");
     o->mfu = cost_utilisation(&p->cost, r.flops, o->step_s);
     double talk = r.soon_s + r.early_s + r.late_s;
-    o->comm = talk > 0 ? fmin(talk / o->step_s, 1) : 0, o->exposed = in.shown > 0 ? in.shown / o->step_s : 0;
-    p->traffic = (Traffic){.total_ns = o->step_s * 1e9, .busy_ns = o->comm * o->step_s * 1e9, .exposed_ns = in.shown * 1e9};
+    p->traffic = (Traffic){.busy_ns = fmin(talk, o->step_s) * 1e9, .exposed_ns = fmax(in.shown, 0) * 1e9};
     o->peak_bytes = r.peak_bytes, o->hbm_bytes = a->hbm_bytes;
     return true;
 }

@@ -452,10 +452,12 @@ def test_money(tmp_path):
     assert max(shares) == shares[1]  # as often as loses least
     assert money.saved(r, money.Run(starts=10), 14) == pytest.approx(900)
     assert money.measured("p5.48xlarge:98000tok/s") == ("p5.48xlarge", 98000, "tok/s")
-    told = {"step_s": 2.0, "tokens_per_s": 50.0, "samples_per_s": 5.0, "mfu": 0.4, "usd_per_1m_tokens": 8.0}
+    shares = {"comm_share": 0.2, "exposed_comm_share": 0.1, "bubble_share": 0.6}
+    told = {"step_s": 2.0, "tokens_per_s": 50.0, "samples_per_s": 5.0, "mfu": 0.4, "usd_per_1m_tokens": 8.0, **shares}
     for value, unit in ((100.0, "tok/s"), (10.0, "samples/s"), (1000.0, "ms"), (1.0, "s")):
         now = money.replaced(told, value, unit)
         assert (now["step_s"], now["tokens_per_s"], now["samples_per_s"], now["mfu"], now["usd_per_1m_tokens"]) == (1.0, 100.0, 10.0, 0.8, 4.0)
+        assert (now["comm_share"], now["exposed_comm_share"], now["bubble_share"], now["predicted_s"]) == (0.4, 0.2, 1.0, 2.0)  # seconds as they were
     path = tmp_path / "config.json"
     path.write_text(json.dumps(LLAMA))
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}

@@ -171,7 +171,7 @@ def told(r):
         + (f" chunks={at['chunks']}" if at["chunks"] > 1 else ""),
         f"batch          {r['global_batch']} {'pictures' if pictures else 'sequences of ' + str(r['seq'])}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",
         f"step           {r['step_s']:.4g} s, "
-        + ("measured; predicted parts: " if r.get("measured") else f"expected error {errors.percent(r['expected_error'])}: ")
+        + (f"measured; predicted were {r['predicted_s']:.4g} s: " if r.get("measured") else f"expected error {errors.percent(r['expected_error'])}: ")
         + " + ".join(f"{v:.3g} {k.replace('_', ' ')}" for k, v in r["seconds"].items()),
         "throughput     " + (f"{r['samples_per_s']:,.4g} pictures/s" if pictures else f"{r['tokens_per_s']:,.0f} tokens/s, {r['samples_per_s']:.4g} sequences/s")
         + f", {100 * r['mfu']:.1f} % of the bf16 peak",

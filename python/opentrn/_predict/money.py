@@ -118,12 +118,14 @@ def measurements(words, instances):
 
 
 def replaced(result, value, unit):
-    """A prediction with the user's own measurement in its place."""
+    """A prediction with the user's own measurement in its place. What the step is made of stays predicted: collectives and the bubble take the seconds
+    they did, of the step that was measured, and no more than all of it."""
     now = {"tok/s": result["tokens_per_s"], "samples/s": result["samples_per_s"]}
     factor = now[unit] / value if unit in now else value * (1e-3 if unit == "ms" else 1.0) / result["step_s"]
     usd = result["usd_per_1m_tokens"]
-    return {**result, "step_s": result["step_s"] * factor, "tokens_per_s": result["tokens_per_s"] / factor, "samples_per_s": result["samples_per_s"] / factor,
-            "mfu": result["mfu"] / factor, "usd_per_1m_tokens": usd and usd * factor, "expected_error": 0.0, "expected_error_rows": [], "measured": True}  # fmt: skip
+    shares = {k: min(result[k] / factor, 1.0) for k in ("comm_share", "exposed_comm_share", "bubble_share")}
+    return {**result, **shares, "step_s": result["step_s"] * factor, "tokens_per_s": result["tokens_per_s"] / factor, "samples_per_s": result["samples_per_s"] / factor,
+            "mfu": result["mfu"] / factor, "usd_per_1m_tokens": usd and usd * factor, "expected_error": 0.0, "expected_error_rows": [], "measured": True, "predicted_s": result["step_s"]}  # fmt: skip
 
 
 def break_even(a, b):

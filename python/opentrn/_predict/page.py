@@ -83,7 +83,7 @@ def _shares(engines):
 
 def _schedule(result):
     """Stages of the pipeline over the step: filling, micro-batches, draining, then reduction and optimizer."""
-    s, stages, total = result["seconds"], result["layout"]["pp"], result["step_s"]
+    s, stages, total = result["seconds"], result["layout"]["pp"], result.get("predicted_s", result["step_s"])
     shown, out = min(stages, 8), []
     fill = s.get("bubble", 0.0)
     body = s["micro_batches"] + s.get("sharding", 0) + s.get("passing_on", 0)
@@ -261,7 +261,7 @@ def text(job, x, r, table, points):
     body = [
         f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}; {r['global_batch']:,} {_text(_what(r))}, "
         f"{r['precision']}, {r['optimizer']}{', ' + r['software'] + ' software' if 'software' in r else ''}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
-        f"<h2>A step</h2>{_schedule(r)}{_bar(r['seconds'], 's')}",
+        f"<h2>A step{_as_predicted(r)}</h2>{_schedule(r)}{_bar(r['seconds'], 's')}",
         f"<h2>Engines in a micro-batch</h2>{_shares(engines)}" if engines else f"<h2>A micro-batch</h2>{_bar(r['operations'], 's')}",
         f"<h2>Memory of a device</h2>{_memory(r)}{_bar({k: v / g for k, v in r['memory'].items()}, 'GiB')}",
         _collectives(r),
@@ -276,6 +276,11 @@ def text(job, x, r, table, points):
         + "</p>",
     ]
     return _page(title, body)
+
+
+def _as_predicted(r):
+    """Of what a measured step is made nothing is known but what was predicted."""
+    return f", as predicted: {r['predicted_s']:.4g} s" if r.get("measured") else ""
 
 
 def _talkative(r):
@@ -330,7 +335,7 @@ def bakeoff(rows, variants):
         head = "".join(f"<th class=n>{_text(v)}" for v in variants)
         body.append(f"<h2>With another batch or precision</h2><p class=sub>{unit} a second, beside those above</p>")
         body.append(f"<div class=scroll><table><tr><th>{head}</tr>{varied}</table></div>")
-        body += [f"<h2>A step on {_text(r['instance'])}</h2>{_bar(r['seconds'], 's')}" for r in ran]
+        body += [f"<h2>A step on {_text(r['instance'])}{_as_predicted(r)}</h2>{_bar(r['seconds'], 's')}" for r in ran]
     return _page(title, body)
 
 
