@@ -2,6 +2,7 @@
 """Configurations as they are found: each key that changes a layer is priced, or refused by its name."""
 
 import dataclasses
+import json
 import math
 import sys
 
@@ -129,3 +130,59 @@ def test_flops_of_every_family(c):
     if m.task == "span":  # its bias on scores
         found -= 2 * model.BUCKETS * m.heads * (u.seq**2 + spec.wanted(u.seq) ** 2)
     assert 3 * found == pytest.approx(size.model_flops(m, u.seq), rel=0.01)
+
+
+FILES = [  # what a config.json may have in it, and what is told of it
+    ("", "not JSON"),
+    ("[]", "a table of keys and values is needed"),
+    ("{}", "model_type is missing"),
+    ("[" * 200000, "nested too deep"),
+    ('{"a":' * 100000, "nested too deep"),
+    (json.dumps(LLAMA).encode("utf-16"), "not UTF-8"),
+    (dict(LLAMA, hidden_size=float("nan")), "hidden_size is NaN; a whole number above 0 is needed"),
+    (dict(LLAMA, hidden_size="64"), "numbers are written without quotes"),
+    (dict(LLAMA, hidden_size=None), "hidden_size is missing"),
+    (dict(LLAMA, num_hidden_layers=True), "num_hidden_layers is true; a whole number"),
+    (dict(LLAMA, num_attention_heads=0), "num_attention_heads is 0"),
+    (dict(LLAMA, num_key_value_heads=0), "num_key_value_heads is 0"),
+    (dict(LLAMA, num_key_value_heads=[]), "num_key_value_heads is []"),
+    (dict(LLAMA, head_dim={}), "head_dim is {}"),
+    (dict(LLAMA, vocab_size=10**30), "more than 16777216"),
+    (dict(LLAMA, hidden_act="swish2"), "hidden_act = swish2 is not known"),
+    (dict(LLAMA, hidden_act=["silu"]), 'hidden_act is ["silu"]; a word is needed'),
+    (dict(LLAMA, attention_dropout="x"), "attention_dropout is \"x\"; a share"),
+    (dict(LLAMA, attention_dropout=1), "a share from 0 to below 1"),
+    (dict(LLAMA, attention_bias="yes"), "true or false is needed"),
+    (dict(LLAMA, tie_word_embeddings=2), "true or false is needed"),
+    (dict(LLAMA, rope_parameters="x"), "a table is needed"),
+    (dict(LLAMA, layer_types="full_attention"), "a list is needed"),
+    (dict(LLAMA, model_type="mistral", sliding_window="x"), "sliding_window is \"x\"; a whole number is needed"),
+    (dict(LLAMA, model_type="mistral", sliding_window=-5), "sliding_window is -5"),
+    (dict(LLAMA, model_type="mixtral", num_local_experts="8"), "num_local_experts is"),
+    (dict(LLAMA, model_type="mixtral", num_experts_per_tok=99), "more than the 8 experts"),
+    ({"model_type": "vit", "patch_size": 0}, "patch_size is 0"),
+    ({"model_type": "vit", "image_size": 10}, "more than image_size"),
+    ({"model_type": "vit", "id2label": 7}, "a table is needed"),
+    ({"model_type": "t5", "feed_forward_proj": "gated-what"}, "feed_forward_proj = what is not known"),
+    ({"model_type": "gpt2", "n_positions": "x"}, 'n_positions is "x"'),
+    ({"model_type": "gpt2", "resid_pdrop": 5}, "resid_pdrop is 5"),
+    ({"model_type": "bert", "num_attention_heads": 5}, "a width of 768 cannot be shared by 5 heads"),
+]
+
+
+@pytest.mark.parametrize("content, told", FILES, ids=lambda v: str(v)[:40])
+def test_wrong_configuration(content, told, tmp_path):
+    """By the file's name and its own key, in a line."""
+    raw = content if isinstance(content, bytes) else (content if isinstance(content, str) else json.dumps(content)).encode()
+    (tmp_path / "config.json").write_bytes(raw)
+    with pytest.raises(Fault) as fault:
+        config.read(tmp_path)
+    assert told in f"{fault.value} {fault.value.hint}" and str(fault.value).startswith(str(tmp_path)) and "\n" not in str(fault.value)
+
+
+def test_what_a_file_leaves_open(tmp_path):
+    """null is as if it were left out, but for a window: there is none then. A mark at the beginning of a file is none of it."""
+    assert config.model(dict(LLAMA, num_key_value_heads=None)).kv == 4
+    assert config.model(dict(LLAMA, model_type="mistral")).window == 4096 and config.model(dict(LLAMA, model_type="mistral", sliding_window=None)).window == 0
+    (tmp_path / "config.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(LLAMA).encode())
+    assert config.read(tmp_path).width == 64

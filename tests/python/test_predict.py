@@ -243,12 +243,12 @@ def test_no_price(tmp_path):
     "words, c, text",
     [
         (["--instance=trn1.32xlarg", "--tp=1", "--pp=1"], LLAMA, "did you mean trn1.32xlarge"),
-        (["--instance=trn1.32xlarge"], {"model_type": "mamba"}, "model_type 'mamba' is not known"),
+        (["--instance=trn1.32xlarge"], {"model_type": "mamba"}, 'model_type "mamba" is not known'),
         (["--instance=trn1.32xlarge"], {"model_type": "llama"}, "is missing"),
         (["--instance=trn1.32xlarge", "--tp=0", "--pp=1"], LLAMA, "--tp=0"),
-        (["--instance=trn1.32xlarge", "--tp=4", "--pp=1", "--max-comm=7"], LLAMA, "a share is needed"),
+        (["--instance=trn1.32xlarge", "--tp=4", "--pp=1", "--max-comm=7"], LLAMA, "a share of the step is needed"),
         ([], LLAMA, "--instance"),
-        (["--instance=p5.48xlarge"], dict(LLAMA, hidden_size="big"), "not of the type it should be"),
+        (["--instance=p5.48xlarge"], dict(LLAMA, hidden_size="big"), "numbers are written without quotes"),
         (["--instance=p5.48xlarge"], dict(LLAMA, hidden_size=2048 * 10**7), "is the unit right?"),
         (["--instance=p5.48xlarge"], {"model_type": ["llama"]}, "is not known"),
         (["--instance=p5.48xlarge", "--nodes=99999999999999"], LLAMA, "1000000 at most"),
@@ -430,7 +430,7 @@ def test_page_of_a_gpu_has_a_roof():
     told = roof.step(job, x)
     at = told["intensity"]
     assert at["flops_per_s"] == pytest.approx(at["flops"] / sum(told["operations"].values())) and at["flops_per_s"] < min(job.machine.flops, at["flops"] / at["hbm_bytes"] * job.machine.hbm)
-    assert f">{at['flops_per_s'] / 1e12:.1f} TFLOP/s at" in page._roof(told, job)
+    assert f">{at['flops_per_s'] / 1e12:.0f} TFLOP/s at" in page._roof(told, job)
 
 
 def test_page_roof():
@@ -439,7 +439,7 @@ def test_page_roof():
     at = {"intensity": {"flops": 1e12, "hbm_bytes": 5e9, "flops_per_s": 1e14}}
     for kind, peak in (("bf16", 1), ("fp8", 2)):
         job = job_of("llama", "trn2.48xlarge", precision=kind)
-        assert f">{peak * job.machine.flops / 1e12:.0f} TFLOP/s {kind}<" in page._roof(at, job)
+        assert f">{peak * job.machine.flops / 1e12:.0f} TFLOP/s, {kind}<" in page._roof(at, job)
 
 
 def test_money(tmp_path):

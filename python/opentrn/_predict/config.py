@@ -16,12 +16,19 @@ _ACTS = {
 }  # fmt: skip
 
 
+def _act(c, name, usual):
+    word = c.get(name, usual)
+    if word not in _ACTS:
+        raise Fault(f"{name} = {word} is not known", f"known are {', '.join(_ACTS)}")
+    return _ACTS[word]
+
+
 def _llama(c, qkv_bias=None, **more):
     heads, width, bias = c["num_attention_heads"], c["hidden_size"], c.get("attention_bias", False)
     return dict(
         _LLAMA, layers=c["num_hidden_layers"], width=width, heads=heads, kv=c.get("num_key_value_heads") or heads,
         head=c.get("head_dim") or width // heads, hidden=c["intermediate_size"], vocab=c["vocab_size"], tied=c.get("tie_word_embeddings", False),
-        act=_ACTS[c.get("hidden_act", "silu")], score_dropout=c.get("attention_dropout", 0.0), qkv_bias=bias if qkv_bias is None else qkv_bias,
+        act=_act(c, "hidden_act", "silu"), score_dropout=c.get("attention_dropout", 0.0), qkv_bias=bias if qkv_bias is None else qkv_bias,
         out_bias=bias if qkv_bias is None else False, **{"bias": c.get("mlp_bias", False), **more},
     )  # fmt: skip
 
@@ -48,7 +55,7 @@ def _gpt2(c):
     return dict(
         layers=c.get("n_layer", 12), width=width, heads=c.get("n_head", 12), kv=c.get("n_head", 12), head=width // c.get("n_head", 12),
         hidden=c.get("n_inner") or 4 * width, vocab=c.get("vocab_size", 50257), positions=c.get("n_positions", 1024),
-        act=_ACTS[c.get("activation_function", "gelu_new")], dropout=c.get("resid_pdrop", 0.1), score_dropout=c.get("attn_pdrop", 0.1),
+        act=_act(c, "activation_function", "gelu_new"), dropout=c.get("resid_pdrop", 0.1), score_dropout=c.get("attn_pdrop", 0.1),
         tied=c.get("tie_word_embeddings", True),
     )  # fmt: skip
 
@@ -63,7 +70,7 @@ def _neox(c):
     share = _turned(c) or c.get("rotary_pct", 0.25)
     return dict(
         layers=c["num_hidden_layers"], width=width, heads=heads, kv=heads, head=width // heads, hidden=c["intermediate_size"],
-        vocab=c["vocab_size"], places="rotary", rotary=share, act=_ACTS[c.get("hidden_act", "gelu")], parallel=c.get("use_parallel_residual", True),
+        vocab=c["vocab_size"], places="rotary", rotary=share, act=_act(c, "hidden_act", "gelu"), parallel=c.get("use_parallel_residual", True),
         tied=c.get("tie_word_embeddings", False), dropout=c.get("hidden_dropout", 0.0), score_dropout=c.get("attention_dropout", 0.0),
         qkv_bias=bias, out_bias=bias,
     )  # fmt: skip
@@ -74,7 +81,7 @@ def _bert(c):
     return dict(
         layers=c.get("num_hidden_layers", 12), width=width, heads=heads, kv=heads, head=width // heads,
         hidden=c.get("intermediate_size", 3072), vocab=c.get("vocab_size", 30522), positions=c.get("max_position_embeddings", 512),
-        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.1), score_dropout=c.get("attention_probs_dropout_prob", 0.1),
+        act=_act(c, "hidden_act", "gelu"), dropout=c.get("hidden_dropout_prob", 0.1), score_dropout=c.get("attention_probs_dropout_prob", 0.1),
         task="mlm", post=True,
     )  # fmt: skip
 
@@ -84,7 +91,7 @@ def _vit(c):
     return dict(
         layers=c.get("num_hidden_layers", 12), width=width, heads=heads, kv=heads, head=width // heads, hidden=c.get("intermediate_size", 3072),
         vocab=1, image=c.get("image_size", 224), patch=c.get("patch_size", 16), classes=len(c.get("id2label", ())) or c.get("num_labels", 1000),
-        act=_ACTS[c.get("hidden_act", "gelu")], dropout=c.get("hidden_dropout_prob", 0.0), score_dropout=c.get("attention_probs_dropout_prob", 0.0),
+        act=_act(c, "hidden_act", "gelu"), dropout=c.get("hidden_dropout_prob", 0.0), score_dropout=c.get("attention_probs_dropout_prob", 0.0),
         qkv_bias=c.get("qkv_bias", True), task="classes", places="none",
     )  # fmt: skip
 
@@ -95,7 +102,7 @@ def _t5(c):
     return dict(
         layers=c.get("num_layers", 6), decoder=c.get("num_decoder_layers") or c.get("num_layers", 6), width=c.get("d_model", 512),
         heads=c.get("num_heads", 8), kv=c.get("num_heads", 8), head=c.get("d_kv", 64), hidden=c.get("d_ff", 2048), vocab=c.get("vocab_size", 32128),
-        norm="rms", act=_ACTS["gelu_new" if way == "gated-gelu" else act], gated=way != act, places="none", bias=False,
+        norm="rms", act=_ACTS["gelu_new"] if way == "gated-gelu" else _act({"feed_forward_proj": act}, "feed_forward_proj", act), gated=way != act, places="none", bias=False,
         tied=c.get("tie_word_embeddings", True), dropout=c.get("dropout_rate", 0.1), score_dropout=c.get("dropout_rate", 0.1), task="span",
     )  # fmt: skip
 
@@ -124,9 +131,9 @@ def _check(c, kind, path):
             raise Fault(f"{path}: {name} = {json.dumps(c[name])[:60]} is not modelled for {kind}", f"priced are models with {name} = {json.dumps(plain[0])}")
     if kind != "gpt_neox" and _turned(c) not in (None, 1):
         raise Fault(f"{path}: partial_rotary_factor = {_turned(c)} is not modelled for {kind}", "model_type gpt_neox has it")
-    sorts = set(c.get("layer_types") or ())
+    sorts = {*map(str, c.get("layer_types", ()))}
     if len(sorts) > 1 or sorts - {"full_attention", "sliding_attention"}:
-        raise Fault(f"{path}: layer_types has {', '.join(sorted(map(str, sorts)))}: layers that differ are not modelled", "priced are models whose layers are alike")
+        raise Fault(f"{path}: layer_types has {', '.join(sorted(sorts))}: layers that differ are not modelled", "priced are models whose layers are alike")
     if sorts == {"sliding_attention"} and kind not in ("mistral", "mixtral"):
         raise Fault(f"{path}: layer_types has sliding_attention, which is not modelled for {kind}", "model_type mistral has it")
     if c.get("num_decoder_layers") not in (None, c.get("num_layers", 6)):
@@ -135,15 +142,57 @@ def _check(c, kind, path):
 
 MOST = 2**24  # of anything in a configuration
 
+# What may stand at a key that is read: sizes, shares, switches, words and tables
+_SIZES = (
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size", "moe_intermediate_size", "vocab_size",
+    "num_experts", "num_local_experts", "num_experts_per_tok", "max_position_embeddings", "n_embd", "n_layer", "n_head", "n_inner", "n_positions", "image_size",
+    "patch_size", "num_labels", "num_layers", "num_decoder_layers", "d_model", "num_heads", "d_kv", "d_ff",
+)  # fmt: skip
+_SHARES = ("attention_dropout", "hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob", "resid_pdrop", "attn_pdrop", "dropout_rate")
+_OTHERS = {
+    "a number above 0, 1 at most": (lambda v: _is(v, int, float) and 0 < v <= 1, ("partial_rotary_factor", "rotary_pct")),
+    "a whole number": (lambda v: _is(v, int) and 0 <= v <= 2**31, ("sliding_window",)),
+    "true or false": (lambda v: isinstance(v, bool), ("tie_word_embeddings", "attention_bias", "mlp_bias", "use_parallel_residual", "qkv_bias")),
+    "a word": (lambda v: isinstance(v, str), ("hidden_act", "activation_function", "feed_forward_proj")),
+    "a table": (lambda v: isinstance(v, dict), ("rope_parameters", "id2label")),
+    "a list": (lambda v: isinstance(v, list), ("layer_types",)),
+}  # fmt: skip
+
+
+def _is(v, *types):
+    return isinstance(v, types) and not isinstance(v, bool)
+
+
+def _told(c):
+    """What a file tells: null is as if it were left out, but for a window, of which there is none then. Raises Fault by the file's own key where a value is not what belongs there."""
+    c = {k: v for k, v in c.items() if v is not None or k == "sliding_window"}
+    for name, v in c.items():
+        word = json.dumps(v)
+        word = word if len(word) < 40 else word[:36] + " ..."
+        if name in _SIZES and not (_is(v, int) and v > 0):
+            raise Fault(f"{name} is {word}; a whole number above 0 is needed", "numbers are written without quotes and without a point" if isinstance(v, (str, float)) else "")
+        if name in _SIZES and v > MOST:
+            raise Fault(f"{name} is {word}, more than {MOST}", "is the unit right? a configuration counts single elements")
+        if name in _SHARES and not (_is(v, int, float) and 0 <= v < 1):
+            raise Fault(f"{name} is {word}; a share from 0 to below 1 is needed")
+        for kind, (holds, names) in _OTHERS.items():
+            if name in names and v is not None and not holds(v):
+                raise Fault(f"{name} is {word}; {kind} is needed")
+    return c
+
 
 def read(path):
     """The model of a config.json."""
     path = os.path.join(path, "config.json") if os.path.isdir(path) else path  # a model's folder
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             c = json.load(file)
     except OSError as error:
         raise Fault(f"{path}: {error.strerror}", "the config.json of a Hugging Face model, or its folder") from None
+    except UnicodeDecodeError as error:
+        raise Fault(f"{path}: not UTF-8: byte {error.start} cannot be read", "a Hugging Face config.json is needed") from None
+    except RecursionError:
+        raise Fault(f"{path}: nested too deep", "a Hugging Face config.json is needed") from None
     except ValueError as error:
         raise Fault(f"{path}: not JSON: {error}", "a Hugging Face config.json is needed") from None
     return model(c, path)
@@ -152,24 +201,27 @@ def read(path):
 def model(c, path="configuration"):
     kind = c.get("model_type") if isinstance(c, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        raise Fault(f"{path}: model_type {kind!r} is not known", f"known are {', '.join(KINDS)}")
-    _check(c, kind, path)
+        raise Fault(f"{path}: {_unknown(c)}", f"known are {', '.join(KINDS)}")
     try:
+        c = _told(c)
+        _check(c, kind, path)
         found = Model(kind=kind, **KINDS[kind](c))
     except KeyError as error:
-        raise Fault(f"{path}: {error.args[0]} is missing or has a value that is not known") from None
-    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise Fault(f"{path}: a value is not of the type it should be: {error}", "numbers are written without quotes") from None
-    for name in ("layers", "width", "heads", "kv", "head", "hidden", "vocab"):
-        value = getattr(found, name)
-        if not isinstance(value, int) or value < 1:
-            raise Fault(f"{path}: {name} is {value!r}; a whole number above 0 is needed")
-        if value > MOST:
-            raise Fault(f"{path}: {name} is {value}, more than {MOST}", "is the unit right? a configuration counts single elements")
-    if not 0 < found.rotary <= 1:
-        raise Fault(f"{path}: {found.rotary} of a head's features cannot be turned by rotary positions")
-    if found.width % found.heads and found.task != "span" and not c.get("head_dim"):
+        raise Fault(f"{path}: {error.args[0]} is missing", f"a config.json of model_type {kind} has it") from None
+    except Fault as fault:
+        raise fault if str(fault).startswith(str(path)) else Fault(f"{path}: {fault}", fault.hint) from None
+    if found.task != "span" and not c.get("head_dim") and found.width % found.heads:
         raise Fault(f"{path}: a width of {found.width} cannot be shared by {found.heads} heads", "head_dim tells how wide a head is where it is not width / heads")
     if found.heads % found.kv:
         raise Fault(f"{path}: {found.heads} heads cannot share {found.kv} heads of keys and values")
+    if found.experts and found.chosen > found.experts:
+        raise Fault(f"{path}: num_experts_per_tok is {found.chosen}, more than the {found.experts} experts")
+    if found.task == "classes" and found.patch > found.image:
+        raise Fault(f"{path}: patch_size is {found.patch}, more than image_size, {found.image}")
     return found
+
+
+def _unknown(c):
+    if not isinstance(c, dict):
+        return "a table of keys and values is needed"
+    return f"model_type {json.dumps(c['model_type'])[:60]} is not known" if "model_type" in c else "model_type is missing"
