@@ -12,9 +12,8 @@ from opentrn._library import library_path
 
 def _is_configuration(words: list[str]) -> bool:
     """predict, cost or bakeoff CONFIG.json …; a program over devices is the library's."""
-    return words[:1] in (["predict"], ["cost"], ["bakeoff"]) and (
-        len(words) == 1 or "--help" in words or any(w.endswith(".json") or os.path.isdir(w) for w in words[1:] if w[0:1] != "-")
-    )
+    files = [w for w in words[1:] if w[:1] != "-"]
+    return words[:1] in (["predict"], ["cost"], ["bakeoff"]) and (not files or any(w.endswith(".json") or os.path.isdir(w) for w in files))
 
 
 def main() -> int:

@@ -77,7 +77,9 @@ void answer_run(Tool *t, Answer *o, const Run *r) {
     if (r->tokens > 0)
         buf_printf(&line, ", %sG tokens", view_number(t->arena, r->tokens * 1e-9, 4));
     if (r->usd > 0)
-        buf_printf(&line, ": %s USD, the cache saves %s", view_number(t->arena, r->usd, 6), view_number(t->arena, r->saved_usd, 4));
+        buf_printf(&line, ": %s USD", view_number(t->arena, r->usd, 6));
+    if (r->saved_usd > 0)
+        buf_printf(&line, ", the cache saves %s", view_number(t->arena, r->saved_usd, 4));
     buf_printf(&line, "; goodput %.1f %%, a checkpoint every %.0f min", 100 * r->goodput, r->every_s / 60);
     put_u8(&line, 0);
     answer_add(t, o, "run", (const char *)line.at);

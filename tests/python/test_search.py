@@ -84,51 +84,6 @@ def test_schedules():
     assert search.schedules(m, 2, {"schedule": "interleaved"}) == [{"schedule": "interleaved", "chunks": 2}]
 
 
-WRONG = [
-    (["--max-comm="], "--max-comm=: a share is needed"),
-    (["--price=trn2.48xlarge:3"], "whose price is it?"),
-    (["--report="], "a file is needed"),
-    (["--report=."], "a file is needed"),
-    (["--report=page.json"], "the page's own data would take its place"),
-    (["--report=no/such/page.html"], "there is no folder no/such"),
-    (["--report=pipe"], "pipe is no plain file"),
-    (["--lora=1000000000"], "at most the model's width"),
-    (["--seq=2000000000"], "a layer alone is"),
-    (["--instance=trn1.32xlarge,p5.48xlarge"], "bakeoff compares several"),
-]
-
-
-@pytest.mark.parametrize("words, text", WRONG, ids=lambda v: " ".join(v) if isinstance(v, list) else "")
-def test_wrong_words(words, text, tmp_path, monkeypatch, capsys):
-    """Refused before anything is priced, in two lines at most, and nothing is written."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps(SMALL))
-    os.mkfifo("pipe")
-    monkeypatch.setattr(price.Prices, "_prof", lambda *_: pytest.fail("a program was priced"))
-    assert command.main(["config.json", "--instance=trn1.32xlarge", "--tp=2", "--pp=1", *words]) == 2
-    told = capsys.readouterr()
-    assert text in told.err and len(told.err.splitlines()) <= 2 and not told.out
-    assert sorted(os.listdir()) == ["config.json", "pipe"]
-
-
-TWO = "p5.48xlarge,p4d.24xlarge"
-
-
-@pytest.mark.parametrize(
-    "instances, words, text",
-    [
-        ("p5.48xlarge,p5.48xlarge", [], "each once"),
-        ("p5.48xlarge,p4d", [], "did you mean p4d"),
-        (TWO, ["--price=3"], "whose price"),
-        (TWO, ["--price=p5.48xlarge:3,p5.48xlarge:4"], "whose price"),
-    ],
-)
-def test_wrong_bakeoff(instances, words, text, tmp_path, capsys):
-    (tmp_path / "config.json").write_text(json.dumps(SMALL))
-    assert command.main([str(tmp_path / "config.json"), f"--instance={instances}", "--tp=2", "--pp=1", *words], "bakeoff") == 2
-    assert text in capsys.readouterr().err
-
-
 def test_heads_share_a_width():
     with pytest.raises(Fault, match="a width of 250 cannot be shared by 8 heads"):
         config.model(dict(SMALL, hidden_size=250))

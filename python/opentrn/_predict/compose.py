@@ -15,6 +15,7 @@ import math
 
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import check, turns_ahead
+from opentrn._predict.price import KINDS
 from opentrn._predict.size import model_flops, pairs, parameters, tokens_of
 
 BYTES = {"bf16": 2, "fp32": 4}
@@ -123,7 +124,8 @@ class Parts:
         a, b = (self.prices(what) for what in (wanted[0], wanted[-1]))
         few, many = wanted[0][2], wanted[-1][2]
         each = lambda k: (b[k] - a[k]) / (many - few) if many > few else b[k] / many
-        return {k: b[k] + (n - many) * max(each(k), 0) for k in ("total_us", "comm_us", "reducing_us", "gathering_us", "hbm_peak_bytes", "compile_s")}
+        told = {k: b[k] + (n - many) * max(each(k), 0) for k in ("total_us", "comm_us", "reducing_us", "gathering_us", "hbm_peak_bytes", "compile_s")}
+        return told | {"kinds_us": {k: v * (told["comm_us"] / b["comm_us"] if b["comm_us"] else 1.0) for k, v in b["kinds_us"].items()}}
 
     def heaviest(self):
         """(kind, layers) of the stage with the most weights."""
@@ -165,12 +167,13 @@ def _turns(d, n, micros, schedule, chunks):
     return steps
 
 
-def makespan(stages, micros, schedule, chunks=1, passing=0.0):
+def makespan(stages, micros, schedule, chunks=1, passing=0.0, events=None):
     """Seconds of a pipeline, event by event: each device does its work in the schedule's order as soon as what it needs is there, and passes on what it
-    made. stages: (forward, backward) seconds of each device; chunks: pieces of a device's layers, each a stage of its own."""
+    made. stages: (forward, backward) seconds of each device; chunks: pieces of a device's layers, each a stage of its own. events, a list, gets all that is
+    done, as (device, forward or backward, begin, end)."""
     n = len(stages)
     micros = -(-micros // n) * n if chunks > 1 else micros  # interleaved ones take them in groups; one that is not full takes as long
-    steady = min(micros, _SIMULATED * n)
+    steady = min(micros, _SIMULATED * n) if events is None else micros
     slowest = max(f + b for f, b in stages) + 2 * passing * chunks
     order = [_turns(d, n, steady, schedule, chunks) for d in range(n)]
     done: dict[tuple[str, int, int], float] = {}
@@ -186,6 +189,8 @@ def makespan(stages, micros, schedule, chunks=1, passing=0.0):
                     break
                 begin = max(free[d], done[need]) if need else free[d]
                 free[d] = done[what, m, s] = begin + stages[d][what == "b"] / chunks + passing
+                if events is not None:
+                    events.append((d, what, begin, free[d]))
                 at[d] += 1
         assert sum(at) > before, "the schedule waits for itself"
     return max(free) + (micros - steady) * slowest
@@ -233,7 +238,8 @@ def step(job, x, prices):
     exposed = [p.micro(kind, "exposed_us")(n) * 1e-6 for kind, n in line]
     busy = [p.micro(kind, "comm_us")(n) * 1e-6 for kind, n in line]
     slow = max(range(len(line)), key=lambda s: micro[s])
-    waits, passing = pipeline(micro, m, x, _passing(job, x, prices), forward_share(job, x, prices)) if x.pp > 1 else (0.0, 0.0)
+    along, there = (_passing(job, x, prices), forward_share(job, x, prices)) if x.pp > 1 else (0.0, 0.0)
+    waits, passing = pipeline(micro, m, x, along, there) if x.pp > 1 else (0.0, 0.0)
     seconds = {"micro_batches": m * micro[slow], "bubble": waits, "passing_on": passing}
     update = p.update(*p.heaviest())
     seconds["reduction"], seconds["gathering"] = 1e-6 * update["reducing_us"], 1e-6 * update["gathering_us"]
@@ -242,7 +248,17 @@ def step(job, x, prices):
     seconds = {k: v for k, v in seconds.items() if v}
     comm = m * busy[slow] + passing + 1e-6 * update["comm_us"]
     shown = m * exposed[slow] + passing + seconds.get("reduction", 0) + seconds.get("gathering", 0)
-    return _told(job, x, p, line, update, seconds, comm, shown)
+    told = _told(job, x, p, line, update, seconds, comm, shown)
+    told["collectives"] = _kinds_of(p, line[slow], m, update, passing)
+    return told | ({"rounds": {"s": micro, "forward_share": there, "passing_s": along}} if x.pp > 1 else {})
+
+
+def _kinds_of(p, stage, micros, update, passing):
+    """Seconds of a step that each kind of collective takes, hidden or not."""
+    kind, n = stage
+    seconds = {name: 1e-6 * (micros * max(p.line(kind, lambda record: record["kinds_us"][name])(n), 0.0) + update["kinds_us"][name]) for name in KINDS}
+    seconds["collective_permute"] += passing
+    return {k: v for k, v in seconds.items() if v}
 
 
 def _passing(job, x, prices):

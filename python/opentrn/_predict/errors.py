@@ -57,8 +57,15 @@ def distance(row, at):
     return far + sum(w * abs(math.log2(float(row[k]) / at[k])) for k, w in weigh.items())
 
 
+def basis(names):
+    """Published steps as words, and how far each was off."""
+    told = {r["id"]: r for r in _rows()}
+    shape = lambda r: f"{float(r['parameters']) / 1e9:.3g}G weights, {r['nodes']} x {r['chip']}, sequences of {r['seq']}, tp={r['tp']} pp={r['pp']}"
+    return [f"{name} ({shape(told[name])}): {abs(float(told[name]['error'])):.1f} %" for name in names if name in told]
+
+
 def percent(error):
-    return "not known" if error is None else f"{100 * error:.0f} %"
+    return "not known" if error is None else "under 1 %" if 0 < error < 0.005 else f"{100 * error:.0f} %"
 
 
 def expected(job, x, result):

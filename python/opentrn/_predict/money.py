@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import math
 
+from opentrn._predict import text
 from opentrn._predict.fault import Fault
 
 LEAST = 0.01  # share of its time that a run trains, below which it does not
@@ -74,19 +75,19 @@ def saved(result, run, days):
     return (again - once) * (result["usd_per_hour"] or 0.0) / 3600
 
 
-def prices_of(text, instances):
+def prices_of(words, instances):
     """--price as dollars by instance: USD/h of the only one, or NAME:USD/h,… of some of them."""
     found: dict[str, float] = {}
-    for name, _, number in (v.rpartition(":") for v in str(text).split(",")) if text is not None else ():
+    for name, _, number in (v.rpartition(":") for v in str(words).split(",")) if words is not None else ():
         try:
             value = float(number)
         except ValueError:
             value = 0.0
         if not 0 < value < 1e9:
-            raise Fault(f"--price={text}: dollars an hour above 0 are needed", "--price=21.5, or --price=NAME:21.5,… for several")
+            raise Fault(f"--price={words}: dollars an hour above 0 are needed", "--price=21.5, or --price=NAME:21.5,… for several")
         name = name or (instances[0] if len(instances) == 1 else "")
         if name not in instances or name in found:
-            raise Fault(f"--price={text}: whose price is it?", "--price=" + ",".join(f"{v}:USD/h" for v in instances))
+            raise Fault(f"--price={words}: whose price is it?", "--price=" + ",".join(f"{v}:USD/h" for v in instances))
         found[name] = value
     return found
 
@@ -94,16 +95,16 @@ def prices_of(text, instances):
 UNITS = ("tok/s", "samples/s", "ms", "s")
 
 
-def measured(text):
+def measured(word):
     """p5.48xlarge:98000tok/s as (instance, number, unit)."""
-    name, _, rate = text.partition(":")
+    name, _, rate = word.partition(":")
     unit = next((u for u in UNITS if rate.endswith(u)), "")
     try:
         value = float(rate.removesuffix(unit)) if unit else 0.0
     except ValueError:
         value = 0.0
     if not name or not 0 < value < 1e15:
-        raise Fault(f"--measured={text}: an instance and what a step of it takes are needed", "--measured=p5.48xlarge:98000tok/s, :12samples/s, :340ms or :0.34s")
+        raise Fault(f"--measured={word}: an instance and what a step of it takes are needed", "--measured=p5.48xlarge:98000tok/s, :12samples/s, :340ms or :0.34s")
     return name, value, unit
 
 
@@ -122,10 +123,33 @@ def replaced(result, value, unit):
     they did, of the step that was measured, and no more than all of it."""
     now = {"tok/s": result["tokens_per_s"], "samples/s": result["samples_per_s"]}
     factor = now[unit] / value if unit in now else value * (1e-3 if unit == "ms" else 1.0) / result["step_s"]
+    if result["mfu"] > 2 * factor:  # fp8 multiplies twice as quickly as bf16, and nothing more so
+        raise Fault(f"--measured={value:g}{unit}: that is {result['mfu'] / factor:.3g} times the bf16 peak of the machines", "a step of all machines, in tok/s, samples/s, ms or s")
     usd = result["usd_per_1m_tokens"]
     shares = {k: min(result[k] / factor, 1.0) for k in ("comm_share", "exposed_comm_share", "bubble_share")}
     return {**result, **shares, "step_s": result["step_s"] * factor, "tokens_per_s": result["tokens_per_s"] / factor, "samples_per_s": result["samples_per_s"] / factor,
             "mfu": result["mfu"] / factor, "usd_per_1m_tokens": usd and usd * factor, "expected_error": 0.0, "expected_error_rows": [], "measured": True, "predicted_s": result["step_s"]}  # fmt: skip
+
+
+def verdict(rows):
+    """Which of them is cheapest and which is quickest, of those that hold the job."""
+    held = [r for r in rows if r["fits"]]
+    if not held:
+        return "none of them holds it"
+    quick = min(held, key=lambda r: r["step_s"])
+    fast, what = f"{text.seconds(quick['step_s'])} a step", text.counted(quick)
+    priced = sorted((r for r in held if r["usd_per_1m_tokens"]), key=lambda r: r["usd_per_1m_tokens"])
+    if not priced:
+        return f"{quick['instance']} is quickest: {fast}; what any of them costs is not known"
+    cheap, less = priced[0], ""
+    if len(priced) > 1:
+        share = 1 - cheap["usd_per_1m_tokens"] / priced[1]["usd_per_1m_tokens"]
+        close = share < sum(r["expected_error"] or 0.0 for r in priced[:2])
+        less = f", {100 * share:.1f} % less than {priced[1]['instance']}" + (", which is within the expected errors" if close else "")
+    usd = f"{text.number(cheap['usd_per_1m_tokens'])} USD per 1M {what}{less}"
+    if cheap is quick:
+        return f"{cheap['instance']} is cheapest and quickest: {usd}; {fast}"
+    return f"{cheap['instance']} is cheapest: {usd}; {quick['instance']} is quickest: {fast}"
 
 
 def break_even(a, b):

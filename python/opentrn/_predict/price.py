@@ -20,6 +20,7 @@ from opentrn._predict import machines
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.function import run
 
+KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute", "collective_broadcast")
 _KEPT = ("total_us", "flops", "hbm_bytes", "hbm_peak_bytes", "instructions", "instructions_max", "cores_per_device", "devices")
 
 
@@ -50,6 +51,7 @@ class Prices:
         self.machine, self.known, self.jobs = machine, {}, jobs or os.cpu_count() or 1
         self.folder, self.maker = (cache_path() / "predict" if cache else None), _maker()
         self.made = 0
+        self.say = lambda text: None  # how far it is
 
     def __call__(self, what):
         if what not in self.known:
@@ -71,7 +73,8 @@ class Prices:
         pool = concurrent.futures.ThreadPoolExecutor(self.jobs)
         try:
             running = {what: pool.submit(self._prof, *self._text(what)) for what in missing}
-            for what, future in running.items():
+            for i, (what, future) in enumerate(running.items()):
+                self.say(f"{i} of {len(running)} programs priced")
                 try:
                     self.known[what] = self._write(what, future.result())
                 except Fault as fault:
@@ -152,6 +155,7 @@ class Prices:
         record = {k: report[k] for k in _KEPT}
         record["busy_us"] = {k: v["busy_us"] for k, v in report["engines"].items()}
         record["comm_us"], record["exposed_us"] = report["comm"]["busy_us"], report["comm"]["exposed_us"]
+        record["kinds_us"] = {name: sum(k["busy_us"] for k in report["comm"]["kinds"] if k["kind"] == name) for name in KINDS}
         if "weights" not in more:
             shown = {gathers: sum(k["exposed_us"] for k in report["comm"]["kinds"] if (k["kind"] == "all_gather") == gathers) for gathers in (True, False)}
             record["gathering_us"], record["reducing_us"] = shown[True], shown[False]

@@ -211,7 +211,12 @@ def step(job, x):
     beside = sum(work_here.get(k, 0.0) for k in BESIDE)
     talk = micros * (comm + beside) + seconds.get("passing_on", 0) + whole
     shown = micros * (late + beside) + seconds.get("passing_on", 0) + seconds.get("reduction", 0)
-    return _told(job, x, seconds, work_here, talk, shown) | {"intensity": _intensity(job, work_here)}
+    told = _told(job, x, seconds, work_here, talk, shown) | {"intensity": _intensity(job, work_here)}
+    told["collectives"] = {k: v for k, v in {
+        **{k: micros * work_here.get(k, 0.0) for k in BESIDE}, "weights_and_gradients": micros * comm + whole, "passing_on": seconds.get("passing_on", 0.0)
+    }.items() if v}  # fmt: skip
+    there = 1 / (4 if x.recompute == "full" else 3)  # of products and their gradients
+    return told | ({"rounds": {"s": [r + late for r in rounds], "forward_share": there, "passing_s": 0.0}} if x.pp > 1 else {})
 
 
 def _intensity(job, work):

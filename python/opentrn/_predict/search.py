@@ -46,7 +46,9 @@ def candidates(job, given):
         for dp, zero, micro, again, schedule in itertools.product(
             one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4)), recompute, schedules(m, b, given)
         ):
-            x = Layout(a, b, dp, c, e, zero if dp * c > 1 or given.get("zero") is not None else 0, micro, again, **fixed, **schedule)
+            if zero and dp * c == 1 and given.get("zero") is None:  # one replica shares nothing
+                continue
+            x = Layout(a, b, dp, c, e, zero, micro, again, **fixed, **schedule)
             try:
                 check(job, x)
             except Fault:
@@ -62,6 +64,12 @@ def _undivided(job, given):
         if others:
             return Fault(f"no layout of {job.nodes} x {job.machine.name} divides this model and batch with --{name.replace('_', '-')}={value}",
                          " or ".join(f"--{name.replace('_', '-')}={v}" for v in sorted(others[:3])))  # fmt: skip
+    try:
+        x = {k: v for k, v in given.items() if v is not None}
+        rest = math.prod(x.get(k, 1) for k in ("tp", "pp", "cp"))
+        check(job, Layout(**scheduled({"dp": max(job.nodes * job.machine.devices // rest, 1), **x})))
+    except Fault as fault:
+        return fault
     return Fault("no layout divides this model and batch", "another --global-batch, or fewer --nodes")
 
 
