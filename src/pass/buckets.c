@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pass/about.h"
+#include "mach/cost.h"
 #include "pass/walk.h"
 
 #define SUM_BYTES (25u << 20)     // of a bucket that sums or moves
@@ -165,14 +165,14 @@ static void sort(Buckets *b) { // few, and nearly in order
     }
 }
 
-static double wire_ns(const Buckets *b, const HloOp *op, uint64_t bytes) { return about_wire_ns(b->h, b->c->chip, op, bytes); }
+static double wire_ns(const Buckets *b, const HloOp *op, uint64_t bytes) { return cost_wire(b->h, b->c->chip, op, bytes); }
 
 // What the region does between two of its places.
 static double between_ns(const Buckets *b, uint32_t from, uint32_t to) {
     double ns = 0;
     for (uint32_t i = from; i < to; i++) {
         const HloOp *op = hlo_at(b->h, b->h->regions.at[b->region].ops.at[i]);
-        ns += hlo_row(op)->cls == HC_COLL ? 0 : about_op_ns(b->h, b->c->chip, op);
+        ns += hlo_row(op)->cls == HC_COLL ? 0 : cost_op(b->h, b->c->chip, op);
     }
     return ns;
 }
@@ -226,7 +226,7 @@ static void put_behind_control(Buckets *b, RegionId r, Bucket *k) {
             k->place = i + 1;
             return;
         }
-        left -= about_op_ns(b->h, b->c->chip, at);
+        left -= cost_op(b->h, b->c->chip, at);
     }
 }
 
@@ -244,7 +244,7 @@ static void put_ahead(Buckets *b, RegionId r) {
             const HloOp *before = hlo_at(b->h, b->h->regions.at[r].ops.at[k->place - 1]);
             if (is_control(before))
                 break;
-            left -= hlo_row(before)->cls == HC_COLL ? 0 : about_op_ns(b->h, b->c->chip, before);
+            left -= hlo_row(before)->cls == HC_COLL ? 0 : cost_op(b->h, b->c->chip, before);
         }
         next = k->place;
     }

@@ -18,6 +18,7 @@
 #include "hlo/loop.h"
 #include "hlo/query.h"
 #include "hlo/users.h"
+#include "mach/cost.h"
 #include "pass/cut.h"
 #include "pass/loops.h"
 #include "pass/rows.h"
@@ -40,7 +41,7 @@ typedef struct Remat {
     Hlo *h;
     Walk w;
     Users u;
-    double unit, byte, cell; // ps: an element of elementwise work, a byte to or from HBM, an element of a product
+    double unit, byte; // ps: an element of elementwise work, a byte to or from HBM
     double draw;  // … a random number
     double start; // … a transfer before its first byte
     double lag; // elements of a row that an engine does while an instruction's result is on its way to the next
@@ -165,7 +166,7 @@ static double dot_cost(const Remat *r, const HloOp *op, double elems) {
     int dtype = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->dtype;
     if (!dot_dims(op).nb || dot_contracted(r->h, op) > SCORE_MOST || !dtype_is_float(dtype))
         return -1;
-    double cost = elems * r->cell * (dtype_bytes(dtype) > 2 ? r->c->chip->pe_fp32_passes : 1);
+    double cost = elems * 1000 * cost_columns(r->c->chip, dtype, 1) / LANES / 2; // beside the engines
     cost += is_short(r, op) ? bytes_of(r, op->results) * r->byte * 2 : 0;
     for (uint32_t k = 0; k < 2; k++) { // queries and keys are there for the gradients; what is larger is read once more
         double reads = bytes_of(r, hlo_operand(r->h, op, k));
@@ -534,12 +535,11 @@ void pass_remat(Compile *c) {
     bool more = true;
     for (int i = 0; i < ROUNDS && more; i++) {
         Remat r = {.c = c, .h = c->hlo};
-        r.unit = 1000 / (LANES * c->chip->vector_ghz) / 2; // vector and scalar engine share it
-        r.byte = 1000 / fmin(c->chip->hbm_bw_core, c->chip->dma_engines * c->chip->dma_engine_bw);
+        r.unit = 1000 * cost_pass(c->chip, ENG_VECTOR, 1) / LANES / 2; // vector and scalar engine share it
+        r.byte = 1000 * cost_stream(c->chip, 1);
         r.draw = c->chip->vector_gpsimd_port ? r.unit : 0; // gpsimd has little else to do, but where it keeps the vector engine from SBUF
-        r.start = 1000 * (c->chip->dma_start_ns + c->chip->dma_done_ns);
+        r.start = 1000 * cost_reach(c->chip);
         r.lag = (c->chip->vector_latency_ns + c->chip->scalar_latency_ns) / 2 * c->chip->vector_ghz;
-        r.cell = 1000 / (LANES * c->chip->pe_ghz) / 2; // beside them
         r.node = ARENA_NEWN(c->scratch, uint32_t, c->hlo->values.n + 1);
         r.read_whole = ARENA_NEWN(c->scratch, bool, c->hlo->values.n + 1);
         walk_init(&r.w, c);

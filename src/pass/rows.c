@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "mach/chipfile.h"
+#include "mach/cost.h"
 #include "hlo/dot.h"
 #include "pass/group.h"
 #include "pass/rows_make.h"
@@ -185,10 +185,10 @@ static bool ints_worth_it(const Rows *r, uint32_t group, const Values *outputs) 
     Effort e = effort_of(r, group, outputs);
     if (c->generation < 3)
         e.bits += e.upper, e.upper = 0;
-    double kernel = (e.bits + e.sums + e.either + e.upper) / c->gpsimd_ghz, pool = e.sums / c->gpsimd_ghz;
-    double vector = (e.bits + e.either) / c->vector_ghz, scalar = e.upper / c->scalar_ghz;
-    double both = c->vector_gpsimd_port ? vector + pool + scalar : fmax(fmax(e.bits / c->vector_ghz, pool), fmax(scalar, (vector + pool) / 2));
-    double moves = e.bytes / c->hbm_bw_core * 2, work = both * (double)g->n / PARTITIONS;
+    double kernel = cost_pass(c, ENG_GPSIMD, e.bits + e.sums + e.either + e.upper), pool = cost_pass(c, ENG_GPSIMD, e.sums);
+    double vector = cost_pass(c, ENG_VECTOR, e.bits + e.either), scalar = cost_pass(c, ENG_SCALAR, e.upper);
+    double both = c->vector_gpsimd_port ? vector + pool + scalar : fmax(fmax(cost_pass(c, ENG_VECTOR, e.bits), pool), fmax(scalar, (vector + pool) / 2));
+    double moves = cost_hbm(c, e.bytes) * 2, work = both * (double)g->n / PARTITIONS;
     return fmax(work, moves) < kernel * (double)g->n / PARTITIONS;
 }
 

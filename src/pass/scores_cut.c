@@ -2,6 +2,7 @@
 // scores_cut.c — rows kept in place of others: where a later row program reads several rows that follow from fewer, the
 // first stores those (a gelu's argument instead of its factors). What storing and loading take against what instructions
 // take, by a minimum cut over the first one's body.
+#include "mach/cost.h"
 #include "pass/cut.h"
 #include "pass/epilogue.h"
 #include "pass/rows.h"
@@ -13,7 +14,7 @@
 #define PS 64.0        // of a ps: what an element takes is told in whole numbers
 
 static int64_t bytes_ps(const Scores *s, ValueId v, int times) {
-    return (int64_t)(PS * 1000 / s->c->chip->hbm_bw_core * (double)dtype_bytes(hlo_value_type(s->h, v)->dtype) * times);
+    return (int64_t)(PS * 1000 * cost_hbm(s->c->chip, (double)dtype_bytes(hlo_value_type(s->h, v)->dtype) * times));
 }
 
 // The operand is a product whose tiles go through R1 in PSUM (tile/block.c).
@@ -49,7 +50,7 @@ static int64_t make_ps(const Scores *s, ValueId v) {
         return CUT_NEVER;
     double instructions = hlo_instructions(s->h, op);
     bool both = instructions >= 1 && op->noperands > 1 && dtype_bytes(hlo_value_type(s->h, v)->dtype) > 2; // the vector engine's alone
-    return (int64_t)(PS * 1000 / (PARTITIONS * s->c->chip->vector_ghz) / (both ? 1 : 2) * instructions);
+    return (int64_t)(PS * 1000 * cost_pass(s->c->chip, ENG_VECTOR, instructions) / PARTITIONS / (both ? 1 : 2));
 }
 
 static void need_rows(const Scores *s, uint32_t *place, Values *list, ValueId v) {

@@ -8,7 +8,7 @@
 // sched.c weaves neighbouring tiles together.
 #include <assert.h>
 
-#include "mach/price.h"
+#include "mach/cost.h"
 #include "tile/block.h"
 #include "tile/put.h"
 
@@ -49,10 +49,8 @@ static void copy_out(BlockOp *o, View dst, View src) {
     IsaInst best = {0};
     double *busy = o->r->busy, least = 0;
     for (int k = 0; k < 2; k++) {
-        Price price;
         IsaInst in = isa_tensor_copy(engines[k], dst, src);
-        price_alone(o->e->chip, NULL, &in, &price);
-        double done = busy[in.engine] + (double)price.busy * 1e-3;
+        double done = busy[in.engine] + cost_inst(o->e->chip, NULL, &in);
         if (!k || done < least)
             least = done, best = in;
     }

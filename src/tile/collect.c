@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "hlo/coll.h"
-#include "mach/price.h"
+#include "mach/cost.h"
 #include "tile/emit.h"
 
 #define PIECES_MAX 16 // of a collective
@@ -59,11 +59,7 @@ static Kern rows_of(Emit *e, const Kern *k, int axis, int64_t lo, int64_t hi) {
     return p;
 }
 
-static double ns_of(const Emit *e, const Kern *k) {
-    Price p;
-    price_alone(e->chip, k, &(IsaInst){.op = ISA_COLLECTIVE}, &p);
-    return (double)p.busy * 1e-3;
-}
+static double ns_of(const Emit *e, const Kern *k) { return cost_inst(e->chip, k, &(IsaInst){.op = ISA_COLLECTIVE}); }
 
 // The most pieces of n rows that together take little longer than one, with a latency each and the way that suits their size.
 static int64_t pieces(Emit *e, const Kern *k, int axis, int64_t n) {

@@ -19,6 +19,7 @@
 
 #include "base/num.h"
 #include "hlo/conv.h"
+#include "mach/cost.h"
 #include "tile/area.h"
 #include "tile/nest.h"
 
@@ -289,12 +290,12 @@ bool depth_suits(const Emit *e, const Step *s) {
             Box b;
             double n = box_of(&d, tap, &chunk, &b) ? (double)box_size(&d, &b) : 0;
             macs += n, n *= (double)d.along;
-            vector += n > 0 ? max_f64(n / c->vector_tt, c->engine_min_cycles) / c->vector_ghz : 0;
-            scalar += n > 0 && d.by_kernel ? (max_f64(n, c->engine_min_cycles) + c->accumulator_cycles) / c->scalar_ghz : 0;
+            vector += n > 0 ? cost_pass(c, ENG_VECTOR, max_f64(n / c->vector_tt, c->engine_min_cycles)) : 0;
+            scalar += n > 0 && d.by_kernel ? cost_pass(c, ENG_SCALAR, max_f64(n, c->engine_min_cycles) + c->accumulator_cycles) : 0;
         }
     }
     double engines = max_f64(vector, scalar) * (double)tiles_of(&d, d.along);
-    double gpsimd = macs * (double)(d.batch * d.channels) / (c->gpsimd_lanes_32 * c->gpsimd_ghz);
+    double gpsimd = cost_kernel(c, macs * (double)(d.batch * d.channels));
     return engines < (d.taps < MANY_TAPS ? SLOWER : SLOWER_MANY) * gpsimd + c->gpsimd_hbm_ns;
 }
 

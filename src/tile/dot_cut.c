@@ -26,12 +26,7 @@
 
 // --- prices of what a cut is made of -----------------------------------------------------------------
 
-static double inst_ns(const DotSize *s, const IsaInst *in) {
-    Price p;
-    price_alone(s->chip, NULL, in, &p);
-    double dma = (double)p.dma * (p.dma_parts ? (double)min64(p.dma_parts, (int64_t)s->chip->dma_engine_partitions) : 1);
-    return in->op == ISA_DMA ? max_f64(max_f64(dma, (double)p.hbm) / 1000 + s->chip->dma_gap_ns, s->chip->dma_issue_ns) : (double)p.busy / 1000;
-}
+static double inst_ns(const DotSize *s, const IsaInst *in) { return cost_inst(s->chip, NULL, in); }
 
 static Mem sbuf(void) { return (Mem){.addr = addr_sbuf(0, 0)}; }
 static Mem psum(void) { return (Mem){.addr = addr_psum(0, 0)}; }
@@ -109,7 +104,6 @@ typedef struct Prices { // of what every cut is made of
     double turn, store;       // a transpose by the array, a tile to HBM
     double leave, leave_turn; // a column out of PSUM, of the result and of a transpose
     double lhs, rhs;          // slots' transfers, for a block and a chunk
-    double bw;                // bytes of long transfers in a ns
 } Prices;
 
 typedef struct Flow { // a side on its way, for all of the product
@@ -121,7 +115,6 @@ typedef struct Flow { // a side on its way, for all of the product
 static Prices prices_of(const DotSize *s) {
     Prices p = {.bank = multiply_ns(s, PSUM_BANK_COLS), .turn = turn_ns(s), .store = store_ns(s)};
     p.rest = s->n % PSUM_BANK_COLS ? multiply_ns(s, s->n % PSUM_BANK_COLS) : 0;
-    p.bw = s->chip->hbm_bw_core < s->chip->dma_engines * s->chip->dma_engine_bw ? s->chip->hbm_bw_core : s->chip->dma_engines * s->chip->dma_engine_bw;
     p.leave = leave_ns(s, DT_F32, s->dtype), p.leave_turn = leave_ns(s, s->stype, s->stype);
     return p;
 }
@@ -149,9 +142,9 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     double turned = tile * turn_l.passes + (double)(ceil_div(s->n, PARTITIONS) * ktiles) * turn_r.passes;
     double array = tile * (full * p->bank + p->rest) + turned * p->turn;
     double leave = (double)(mtiles * s->n) * p->leave + turned * PARTITIONS * p->leave_turn;
-    double out = s->beside > 0 ? (double)(s->m * s->n) * s->beside / p->bw : (double)mtiles * (double)s->n / PSUM_BANK_COLS * p->store;
+    double out = s->beside > 0 ? cost_stream(s->chip, (double)(s->m * s->n) * s->beside) : (double)mtiles * (double)s->n / PSUM_BANK_COLS * p->store;
     double dma = ((double)(l.blocks * chunks) * l.load * l.passes + (double)(r.blocks * chunks) * r.load * r.passes) + out + keep;
-    double start = s->chip->dma_start_ns + s->chip->dma_done_ns, most = max_f64(array, max_f64(dma, leave));
+    double start = cost_reach(s->chip), most = max_f64(array, max_f64(dma, leave));
     if (turned > 0) { // a stage is busy from the start of its transfer until all of it is transposed
         double busy = ((double)l.blocks * turn_l.passes * (start + l.load) + (double)r.blocks * turn_r.passes * (start + r.load)) * (double)chunks;
         most = max_f64(most, (busy + turned * (p->turn + PARTITIONS * p->leave_turn)) / c->stages);
@@ -193,7 +186,7 @@ static void take_better(const DotSize *s, const Prices *p, DotCut c, DotCut *bes
     c.ns = cut_ns(s, p, &c) * (c.by_columns ? ROWS_FIRST : 1);
     if (c.borrows) {
         double rows = (double)s->batches * (double)(s->m * (s->k + s->n)) * (double)dtype_bytes(s->stype);
-        c.ns += JOIN_SHARE * rows / (s->chip->dma_engines * s->chip->dma_engine_bw);
+        c.ns += JOIN_SHARE * cost_dma(s->chip, rows);
     }
     if (best->ns == 0 || c.ns < best->ns * 0.999)
         *best = c;

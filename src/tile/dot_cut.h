@@ -3,7 +3,7 @@
 #ifndef OTRN_TILE_DOT_CUT_H
 #define OTRN_TILE_DOT_CUT_H
 
-#include "mach/price.h"
+#include "mach/cost.h"
 #include "tile/area.h"
 #include "tile/layout.h"
 

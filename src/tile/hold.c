@@ -9,14 +9,14 @@
 // gets that would wait for the collective, and with it everybody behind. So an operand lives until by the chip's prices the collective is
 // done, but not beyond the first reader of its results or control flow, which wait for it anyway, nor beyond as many bytes of other collectives as
 // links that lag behind would only pile up. Its memory shares no piece with others', which sched.c could not tell apart.
-#include "pass/about.h"
+#include "mach/cost.h"
 #include "tile/emit.h"
 
 #define FLIGHT_BYTES (32u << 20) // of collectives that have begun and are thought to be under way
 
 static bool is_collective(const Lower *l, const Step *s) {
     const HloOp *op = s->op ? hlo_at(l->h, s->op) : NULL;
-    return op && s->kind == STEP_KERNEL && hlo_row(op)->cls == HC_COLL && op->noperands && op->nresults && about_wire_bytes(l->h, op);
+    return op && s->kind == STEP_KERNEL && hlo_row(op)->cls == HC_COLL && op->noperands && op->nresults && cost_wire_bytes(l->h, op);
 }
 
 static BufId memory_of(const Lower *l, BufId b) { return l->bufs.at[b].kind == BUF_VIEW ? l->bufs.at[b].base : b; }
@@ -42,7 +42,7 @@ static uint32_t hold_until(const Lower *l, uint32_t i, uint32_t end, const doubl
     uint64_t bytes = 0;
     uint32_t until = i;
     for (; until < end && at[until] < done && bytes <= FLIGHT_BYTES; until++)
-        bytes += is_collective(l, &l->steps.at[until]) ? about_wire_bytes(l->h, hlo_at(l->h, l->steps.at[until].op)) : 0;
+        bytes += is_collective(l, &l->steps.at[until]) ? cost_wire_bytes(l->h, hlo_at(l->h, l->steps.at[until].op)) : 0;
     return until;
 }
 
@@ -51,7 +51,7 @@ void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores) {
     for (uint32_t i = 0; i < l->steps.n; i++) {
         const Step *s = &l->steps.at[i];
         bool works = s->op && s->kind < STEP_LOOP_BEGIN && !is_collective(l, s);
-        at[i + 1] = at[i] + (works ? about_op_ns(l->h, chip, hlo_at(l->h, s->op)) / cores : 0);
+        at[i + 1] = at[i] + (works ? cost_op(l->h, chip, hlo_at(l->h, s->op)) / cores : 0);
     }
     const uint32_t *first = first_reads(l);
     for (uint32_t i = 0; i < l->steps.n; i++) {
@@ -59,7 +59,7 @@ void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores) {
         if (!is_collective(l, s))
             continue;
         const HloOp *op = hlo_at(l->h, s->op);
-        done = (done > at[i] ? done : at[i]) + about_wire_ns(l->h, chip, op, about_wire_bytes(l->h, op));
+        done = (done > at[i] ? done : at[i]) + cost_wire(l->h, chip, op, cost_wire_bytes(l->h, op));
         uint32_t until = hold_until(l, i, first[i], at, done);
         for (uint32_t k = 0; k < s->nins + s->nouts; k++) {
             TBuf *b = &l->bufs.at[memory_of(l, l->refs.at[k < s->nins ? s->ins + k : s->outs + k - s->nins])];

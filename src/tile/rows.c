@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/draw.h"
-#include "mach/price.h"
+#include "mach/cost.h"
 
 #define CUT_COLS_MIN 8 // of a row cut for more partitions
 
@@ -151,10 +151,8 @@ static void load_state(RowOp *r, uint32_t i) {
 static uint8_t drawing_engine(const RowOp *r, IsaInst in) {
     double done[2];
     for (int k = 0; k < 2; k++) {
-        Price price;
         in.engine = k ? ENG_GPSIMD : ENG_VECTOR;
-        price_alone(r->e->chip, NULL, &in, &price);
-        done[k] = r->busy[in.engine] + (double)price.busy * 1e-3;
+        done[k] = r->busy[in.engine] + cost_inst(r->e->chip, NULL, &in);
     }
     return done[1] < done[0] && !r->e->chip->vector_gpsimd_port ? ENG_GPSIMD : ENG_VECTOR;
 }
@@ -597,7 +595,7 @@ static void cut_few_rows(RowOp *r) {
     for (int64_t k = 2; k * r->rows <= PARTITIONS && r->cols / k >= CUT_COLS_MIN; k++)
         if (r->cols % k == 0)
             parts = k;
-    if ((double)(ops * (r->cols - r->cols / parts)) / r->e->chip->vector_ghz > (double)starts * r->e->chip->dma_issue_ns)
+    if (cost_pass(r->e->chip, ENG_VECTOR, (double)(ops * (r->cols - r->cols / parts))) > (double)starts * r->e->chip->dma_issue_ns)
         r->rows *= parts, r->cols /= parts;
 }
 

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "mach/price.h"
+#include "mach/cost.h"
 #include "tile/rows.h"
 
 uint32_t rows_narrow(const RowOp *r, uint32_t i) {
@@ -98,26 +98,20 @@ static uint64_t scalar_operand(IsaInst *in, const Arg *a) {
 }
 
 static double engine_ns(const RowOp *r, int engine, bool full) {
-    const ChipFile *c = r->e->chip;
-    double n = full ? r->w : (double)r->group;
-    double cycles = fmax(n, c->engine_min_cycles);
-    return cycles / (engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
+    return cost_pass(r->e->chip, engine, fmax(full ? r->w : (double)r->group, r->e->chip->engine_min_cycles));
 }
 
 void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
     assert(write);
     assert(n <= REC_READS);
-    Price price;
-    price_alone(r->e->chip, NULL, &in, &price);
-    r->busy[in.engine] += (double)price.busy * 1e-3;
+    r->busy[in.engine] += cost_inst(r->e->chip, NULL, &in);
     emit_inst(r->e, in, reads, n, &write, 1);
 }
 
 // One that gives the sum or the largest of a row as well.
 static void put_reducing(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write, int op, const Arg *to) {
-    const ChipFile *c = r->e->chip;
     in.res = to->addr, in.rtype = to->dtype, in.rop = (uint8_t)op, in.rcmd = RCMD_RESET_REDUCE;
-    r->busy[in.engine] += engine_ns(r, in.engine, true) + 64 / (in.engine == ENG_SCALAR ? c->scalar_ghz : c->vector_ghz);
+    r->busy[in.engine] += cost_inst(r->e->chip, NULL, &in);
     emit_inst(r->e, in, reads, n, (Haz *[]){write, to->haz}, 2);
 }
 

@@ -4,6 +4,7 @@
 // The vector engine works on bits as they are, but adds in fp32; gpsimd adds and multiplies words of 32 bits, which wrap
 // (aws-neuron-sdk nki/api: int32 tensor_tensor runs there). So a chain goes to and fro between the two, and tiles keep both busy. What several
 // engines can do, each in its way, goes to the one with less to do so far; bits are exact whoever does it.
+#include "mach/cost.h"
 #include "tile/rows.h"
 
 bool rows_is_int(const RowOp *r, const Node *n) {
@@ -169,7 +170,7 @@ static bool is_move(const Turn *t) { return t->by == 16 || t->by == 24; }
 static bool turn_pays(const RowOp *r, const Turn *t) {
     double most = r->busy[ENG_VECTOR] > r->busy[ENG_GPSIMD] ? r->busy[ENG_VECTOR] : r->busy[ENG_GPSIMD];
     double elems = (double)r->w * (t->by == 24 ? 4 : 2);
-    return r->e->chip->generation >= 3 && t->by >= 16 && r->busy[ENG_SCALAR] + elems / r->e->chip->scalar_ghz <= most;
+    return r->e->chip->generation >= 3 && t->by >= 16 && r->busy[ENG_SCALAR] + cost_pass(r->e->chip, ENG_SCALAR, elems) <= most;
 }
 
 // Elements of a word as they lie; `part` is the first.
