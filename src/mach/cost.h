@@ -12,6 +12,7 @@
 double cost_hbm(const ChipFile *c, double bytes);    // through HBM, whoever moves them
 double cost_stream(const ChipFile *c, double bytes); // in long transfers: by the slower of HBM and the DMA engines together
 double cost_dma(const ChipFile *c, double bytes);    // by the DMA engines together
+double cost_transfers(const ChipFile *c, double n, double bytes, double run); // so many through two queues, in runs of so many bytes
 double cost_reach(const ChipFile *c);                // from a transfer's trigger to its first byte, and from its last byte until that is known
 
 // --- engines ---
@@ -24,5 +25,9 @@ double cost_inst(const ChipFile *c, const Kern *kerns, const IsaInst *in); // on
 double cost_op(const Hlo *h, const ChipFile *c, const HloOp *op); // no less than it takes: its bytes through HBM, or the cells of a product
 double cost_wire(const Hlo *h, const ChipFile *c, const HloOp *op, uint64_t bytes); // a collective like `op` of so many bytes, of operands or of
 uint64_t cost_wire_bytes(const Hlo *h, const HloOp *op);          // results, whichever are more; those that it carries itself
+
+// The order in which a sum adds up may depend on what is quicker, but results may not depend on the chip. Such a choice is made for this machine
+// on every chip, and the chip's own prices choose among what is left.
+const ChipFile *cost_reference(void);
 
 #endif

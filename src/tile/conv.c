@@ -25,8 +25,6 @@
 #define GAIN 1.6              // windows in SBUF: how much longer they may seem to take
 #define GAIN_TURNED 3.5
 #define SMALL_NS 10000.0      // below this nobody counts, unless there are groups
-#define KERNEL_NS 1400.0      // a GpSimd kernel's start
-#define GPSIMD_NS (1 / 153.6) // a multiply-add there
 
 typedef struct Conv {
     ConvForm f;
@@ -127,31 +125,22 @@ static Product product_of(const Conv *c, const Views *v, Choice ch) {
     return r;
 }
 
-#define TRANSFER_NS 420.0      // a transfer's place in one of two queues
-#define BYTE_NS (1 / 368.0)    // all DMA engines together
-#define RUN_BYTES 128.0        // shorter runs take as long
-#define COLUMN_NS (4 / 2.4)    // a column of fp32 through the array
-#define COLUMNS_MIN 64.0
-
 // Transfers and nanoseconds that elements with these axes take when `k` is on partitions; share: of transfers that are left.
-static double move_cost(const Layout *k, const Layout *f, int64_t tile, int64_t cols, size_t elem, bool loads, double share,
+static double move_cost(const ChipFile *c, const Layout *k, const Layout *f, int64_t tile, int64_t cols, size_t elem, bool loads, double share,
                         int64_t *count) {
     int64_t run = min64(k->at[k->rank - 1].n, tile), last = f->at[f->rank - 1].n;
     double boxes = f->rank > 3 ? (double)(cols / max64(1, layout_inner(f, f->rank - 3))) + 1 : 1;
     double each = (double)ceil_div(tile, max64(1, run)) * boxes * share;
     bool dense = f->at[f->rank - 1].stride == 1, turns = loads && k->at[k->rank - 1].stride == 1;
     double bytes = (double)(tile * cols) * (double)elem, row = dense ? (double)last * (double)elem : (double)elem;
-    if (!turns || dense)
-        bytes *= row < RUN_BYTES ? RUN_BYTES / row : 1;
-    else
-        each /= share; // chips without transposing transfers turn tile by tile
+    if (turns && !dense)
+        row = c->dma_descriptor_bytes, each /= share; // chips without transposing transfers turn tile by tile
     *count += (int64_t)(each + 0.5);
-    return each * TRANSFER_NS > bytes * BYTE_NS ? each * TRANSFER_NS : bytes * BYTE_NS;
+    return cost_transfers(c, each, bytes, row);
 }
 
 // Nanoseconds it is likely to take, and the transfers and products it is made of, when blocks of up to 512 x 512 are multiplied by chunks of 8 tiles of k.
-// Depends on no chip: neither does the order in which k adds up.
-static double product_ns(const Product *p, int64_t *insts) {
+static double product_ns(const ChipFile *c, const Product *p, int64_t *insts) {
     Matrix l = {layout_of(&p->k, false), layout_of(&p->m, false)}, r = {layout_of(&p->k, true), layout_of(&p->n, false)};
     Matrix y = {layout_of(&p->m, true), layout_of(&p->n, true)};
     int64_t k = l.rows.size, m = l.cols.size, n = r.cols.size, tile = product_tile_k(&l.rows, &r.rows);
@@ -162,13 +151,13 @@ static double product_ns(const Product *p, int64_t *insts) {
     int64_t in_l = 0, in_r = 0, out = 0;
     assert(block_m > 0);
     assert(block_n > 0);
-    double lhs = move_cost(&l.rows, &l.cols, tile, min64(span, m), dtype_bytes(p->stype), true, matrix_joined(&l, tile, rows, min64(span, m)), &in_l);
-    double rhs = move_cost(&r.rows, &r.cols, tile, min64(span_n, n), dtype_bytes(p->stype), true, matrix_joined(&r, tile, rows, min64(span_n, n)), &in_r);
+    double lhs = move_cost(c, &l.rows, &l.cols, tile, min64(span, m), dtype_bytes(p->stype), true, matrix_joined(&l, tile, rows, min64(span, m)), &in_l);
+    double rhs = move_cost(c, &r.rows, &r.cols, tile, min64(span_n, n), dtype_bytes(p->stype), true, matrix_joined(&r, tile, rows, min64(span_n, n)), &in_r);
     int64_t loads_l = tiles * spans * (spans <= 2 && tiles <= CHUNK_TILES ? 1 : blocks_n); // two slots may hold all of it
     int64_t loads_r = tiles <= CHUNK_TILES ? tiles * ceil_div(n, span_n) : tiles * blocks_n * blocks_m;
     int64_t stores = blocks_m * ceil_div(min64(m, block_m), PARTITIONS) * blocks_n;
-    double store = move_cost(&y.rows, &y.cols, min64(PARTITIONS, m), cols, dtype_bytes(p->dtype), false, 1, &out) * (double)stores;
-    double column = COLUMN_NS * (dtype_bytes(p->stype) >= 4 ? 1 : 0.25), array = (double)(tiles * stores) * column * max_f64((double)cols, COLUMNS_MIN);
+    double store = move_cost(c, &y.rows, &y.cols, min64(PARTITIONS, m), cols, dtype_bytes(p->dtype), false, 1, &out) * (double)stores;
+    double array = (double)(tiles * stores) * cost_columns(c, p->stype, max_f64((double)cols, c->pe_min_cycles));
     *insts += in_l * loads_l + in_r * loads_r + out * stores + 2 * tiles * stores + stores;
     return max_f64(max_f64(lhs * (double)loads_l + rhs * (double)loads_r, store), array);
 }
@@ -181,7 +170,7 @@ static Choice choose(const Conv *c, const Views *v, double *ns, int64_t *insts) 
                 Choice ch = {side, t, p};
                 Product r = product_of(c, v, ch);
                 int64_t n = 0;
-                double cost = product_ns(&r, &n);
+                double cost = product_ns(cost_reference(), &r, &n);
                 if ((side || t || p) && cost >= *ns)
                     continue;
                 best = ch;
@@ -218,7 +207,7 @@ static bool in_slabs(const Conv *c, const Views *v, bool no_turns, double *ns, i
     double slab;
     int64_t n;
     double gain = no_turns && c->xs[c->f.in_feature] == 1 ? GAIN_TURNED : GAIN;
-    bool fits = slab_of(c, v, &s) && slab_cost(&s, &slab, &n);
+    bool fits = slab_of(c, v, &s) && slab_cost(cost_reference(), &s, &slab, &n);
     if (!fits || slab > gain * *ns)
         return false;
     *ns = slab < *ns ? slab : *ns;
@@ -249,7 +238,7 @@ bool conv_is_product(const Hlo *h, const HloOp *op, Why *why) {
     }
     double macs = (double)c.y->elems * (double)(c.w->elems / c.w->dims[c.f.kernel_out]);
     bool small = c.ngroups == 1 && total < SMALL_NS;
-    return (insts < INSTS_MAX && (small || total < KERNEL_NS + macs * GPSIMD_NS)) || why_refuse(why, WHY_CONV_SLOW);
+    return (insts < INSTS_MAX && (small || total < cost_reference()->gpsimd_hbm_ns + cost_kernel(cost_reference(), macs))) || why_refuse(why, WHY_CONV_SLOW);
 }
 
 // How much longer than half of its time the longer part of a shared axis takes; short runs of neighbours take longer than their share.

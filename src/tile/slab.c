@@ -412,18 +412,9 @@ void slab_emit(Emit *e, const Slab *s) {
 
 // --- what it takes -----------------------------------------------------------------------------------------
 
-#define TRANSFER_NS 420.0   // in one of two queues; results have one
-#define BYTE_NS (1 / 368.0)
-#define RUN_BYTES 128.0
-#define COLUMN_NS (4 / 2.4) // fp32
-#define VECTOR_NS (1 / 0.96)
-#define APART 1.6           // rows of results that are turned and stored one by one
+#define APART 1.6 // rows of results that are turned and stored one by one
 
-static double moved(double transfers, double bytes, double run) {
-    return max_f64(transfers * TRANSFER_NS, bytes * BYTE_NS * (run < RUN_BYTES ? RUN_BYTES / run : 1));
-}
-
-bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
+bool slab_cost(const ChipFile *c, const Slab *s, double *ns, int64_t *insts) {
     Plan p = {0};
     if (!plan_cut(&p, s, false))
         return false;
@@ -432,22 +423,22 @@ bool slab_cost(const Slab *s, double *ns, int64_t *insts) {
     assert(p.wide > 0);
     int64_t blocks = s->depth.places * ceil_div(s->batch, p.images) * ceil_div(s->row.places, p.rows), wides = ceil_div(s->outs, p.wide);
     int64_t products = blocks * wides * p.slices * s->row.taps * p.groups, places = p.images * p.rows * s->col.places;
-    double column = COLUMN_NS * (p.elem >= 4 ? 1 : 0.25), elem = (double)p.elem, size = (double)p.out_elem;
-    double array = (double)products * column * (max_f64((double)p.columns, 64) + (double)p.wide / 4);
-    double x = (double)(blocks * p.slices * p.copies), row = s->ins_x == 1 ? RUN_BYTES : (double)p.pitch * elem;
+    double column = cost_columns(c, s->stype, 1), elem = (double)p.elem, size = (double)p.out_elem, run_bytes = c->dma_descriptor_bytes;
+    double array = (double)products * column * (max_f64((double)p.columns, c->pe_min_cycles) + (double)p.wide / 4);
+    double x = (double)(blocks * p.slices * p.copies), row = s->ins_x == 1 ? run_bytes : (double)p.pitch * elem;
     if (s->row.x == p.pitch)
         row *= (double)p.in_rows;
-    double in = moved(x, x * (double)(p.chunk * p.slice) * elem, row);
+    double in = cost_transfers(c, x, x * (double)(p.chunk * p.slice) * elem, row);
     double weights = (double)(p.slices * s->row.taps * s->col.taps * p.chunk * s->outs) * elem * (double)(p.kept ? 1 : blocks);
-    in += moved((double)(p.slices * p.copies * wides * (p.kept ? 1 : blocks)), weights, RUN_BYTES);
+    in += cost_transfers(c, (double)(p.slices * p.copies * wides * (p.kept ? 1 : blocks)), weights, run_bytes);
     double stores = (double)(blocks * wides), run = (double)(s->outs_y == 1 ? p.wide : s->col.places) * size;
     double pieces = p.uniform ? 1 + (places % PARTITIONS != 0) : (double)ceil_div(p.images * p.rows * p.wide * (int64_t)size, PSUM_BANK_BYTES);
     if (!p.y_turned && s->row.y == s->col.places * s->col.y)
         run *= (double)p.rows;
     run = s->col.y == 1 || s->outs_y == 1 ? run : size;
-    double out = 2 * moved(p.y_turned ? stores * pieces : stores, 0, 1);
-    out = max_f64(out, moved(0, stores * (double)(places * p.wide) * size, run));
-    double vector = stores * (double)places * VECTOR_NS * (p.y_turned ? 2 : 1) / 2;
+    double out = 2 * cost_transfers(c, p.y_turned ? stores * pieces : stores, 0, 1);
+    out = max_f64(out, cost_transfers(c, 0, stores * (double)(places * p.wide) * size, run));
+    double vector = cost_pass(c, ENG_VECTOR, stores * (double)places) * (p.y_turned ? 2 : 1) / 2;
     if (p.y_turned)
         array += stores * (double)ceil_div(places, PARTITIONS) * PARTITIONS * column;
     *ns = max_f64(max_f64(array, in), max_f64(out, vector)) * (p.y_turned && !p.uniform ? APART : 1);

@@ -3,6 +3,7 @@
 #ifndef OTRN_TILE_SLAB_H
 #define OTRN_TILE_SLAB_H
 
+#include "mach/cost.h"
 #include "tile/emit.h"
 
 // Place p and tap t of an axis meet element p * place + t * tap of the input, which is all inside it.
@@ -19,8 +20,8 @@ typedef struct Slab {
     int64_t ins, ins_x, ins_w, outs, outs_w, outs_y; // channels and their strides
 } Slab;
 
-// Nanoseconds it is likely to take, and its instructions; false: it does not suit. Depends on no chip.
-bool slab_cost(const Slab *s, double *ns, int64_t *insts);
+// Nanoseconds it is likely to take on a chip, and its instructions; false: it does not suit any.
+bool slab_cost(const ChipFile *c, const Slab *s, double *ns, int64_t *insts);
 void slab_emit(Emit *e, const Slab *s);
 
 #endif
