@@ -34,14 +34,15 @@ static Mem hbm(void) { return mem_hbm(addr_hbm(SEG_FIRST_ARG, 0)); }
 
 typedef struct Loads { // transfers that begin together
     const DotSize *s;
+    bool stores;
     double dma[PARTITIONS]; // ns of each DMA engine
     double hbm, count;
 } Loads;
 
-static void add_load(void *arg, View from, View to) {
+static void add_load(void *arg, View hbm, View sbuf) {
     Loads *l = arg;
     Price p;
-    IsaInst in = isa_dma(ENG_SYNC, QUEUE_IN, to, from);
+    IsaInst in = isa_dma(ENG_SYNC, QUEUE_IN, l->stores ? hbm : sbuf, l->stores ? sbuf : hbm);
     uint32_t engines = (uint32_t)l->s->chip->dma_engines, share = (uint32_t)l->s->chip->dma_engine_partitions;
     price_alone(l->s->chip, NULL, &in, &p);
     assert(engines <= PARTITIONS);
@@ -52,11 +53,11 @@ static void add_load(void *arg, View from, View to) {
     l->hbm += (double)p.hbm / 1000, l->count++;
 }
 
-static double loads_ns(const Loads *l) {
+static double loads_ns(const Loads *l, double queues) {
     double most = l->hbm;
     for (int i = 0; i < PARTITIONS; i++)
         most = max_f64(most, l->dma[i]);
-    return max_f64(most + l->count * l->s->chip->dma_gap_ns, l->s->chip->dma_issue_ns * max_f64(1, l->count / QUEUES_IN));
+    return max_f64(most + l->count * l->s->chip->dma_gap_ns, l->s->chip->dma_issue_ns * max_f64(1, l->count / queues));
 }
 
 // Of a slot; the first one where axes make them differ.
@@ -70,7 +71,7 @@ static double load_ns(const DotSize *s, const DotSide *side, int64_t width, int6
         m.rows.at[0].n = m.rows.size = p.rows, m.cols.at[0].n = m.cols.size = p.cols; // a full one
     p.rows = min64(p.rows, m.rows.size), p.cols = min64(p.cols, m.cols.size);
     matrix_transfers(&m, p, s->stype, hbm().addr, sbuf(), add_load, &l);
-    return loads_ns(&l);
+    return loads_ns(&l, QUEUES_IN);
 }
 
 static double copy_ns(const DotSize *s, int stype, int dtype, int engine, int64_t cols) {
@@ -95,8 +96,10 @@ static double turn_ns(const DotSize *s) {
 }
 
 static double store_ns(const DotSize *s) { // of a tile of 128 rows and a bank's columns
-    IsaInst out = isa_dma(ENG_SYNC, QUEUE_OUT, VIEW(hbm(), s->dtype, {PARTITIONS, s->n}, {PSUM_BANK_COLS, 1}), VIEW(sbuf(), s->dtype, {PARTITIONS}, {PSUM_BANK_COLS, 1}));
-    return inst_ns(s, &out);
+    Loads l = {.s = s, .stores = true};
+    Piece p = {0, min64(PARTITIONS, s->out->rows.size), 0, min64(PSUM_BANK_COLS, s->out->cols.size), PARTITIONS, PSUM_BANK_COLS};
+    matrix_transfers(s->out, p, s->dtype, hbm().addr, sbuf(), add_load, &l);
+    return loads_ns(&l, 1);
 }
 
 typedef struct Prices { // of what every cut is made of

@@ -24,6 +24,7 @@ typedef struct DotSize { // what is to be cut
     int64_t m, n, k, batches;
     int64_t tile_k;              // rows of a tile of k
     DotSide lhs, rhs;
+    const Matrix *out;
     bool lhs_same;               // one number everywhere: a slot is enough
     bool can_keep;               // there is HBM for a transposed operand
     double beside;               // bytes that the row program behind it loads and stores for an element of the result; 0: there is none

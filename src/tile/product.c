@@ -479,6 +479,7 @@ static DotSize size_of(const Work *d) {
     const ProductJob *j = &d->j;
     DotSize size = {.chip = d->e->chip, .stype = d->stype, .dtype = d->dtype, .k = max64(1, d->k), .tile_k = d->tile_k};
     size.lhs = (DotSide){&d->lhs.at.rows, &d->lhs.free, d->lhs.parts, d->lhs.turned}, size.rhs = (DotSide){&d->rhs.at.rows, &d->rhs.free, d->rhs.parts, d->rhs.turned};
+    size.out = &d->out;
     size.m = max64(1, min64(d->m, j->rows_hi - j->rows_lo)), size.n = max64(1, j->n_hi - j->n_lo);
     size.batches = max64(1, (j->rows_hi - j->rows_lo) / size.m);
     size.lhs_same = j->same;
