@@ -28,6 +28,13 @@ def test_dynamo_has_the_backend_whoever_imports_it():
         assert run.stdout == "True\n"
 
 
+def test_names_come_first():
+    """What is asked of the package may be the first that asks for Dynamo."""
+    for name in ("export_step", "export_forward", "compile_step", "explain"):
+        run = subprocess.run([sys.executable, "-c", f"from opentrn.torch import {name}"], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+
+
 def test_a_profile_ends_what_it_began():
     """PyTorch's programs come with the device's first operator, here inside a profile; the next one still sees what is outside."""
     code = """import opentrn, torch

@@ -4,7 +4,6 @@
 from typing import Any
 
 import torch
-import torch._dynamo
 
 from opentrn.torch import optimizer
 
