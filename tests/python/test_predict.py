@@ -58,7 +58,7 @@ def test_whole(name, cut, batch):
     close(parts, prices, job, x, "whole", 6)
 
 
-WHOLE = ["trn1,llama,zero=1 micros=1", "trn1,gpt2,zero=3", "trn1,mixtral ep=4"]
+WHOLE = ["trn1,llama,zero=1 micros=1", "trn1,gpt2,zero=3", "trn1,mixtral ep=4", "trn1,mixtral tp=2 ep=4"]
 WHOLE += ["trn2,gpt_neox zero=1", "trn2,mixtral  micros=1", "trn2,mistral  micros=4"]  # two cores, and sums that they share
 
 
@@ -364,6 +364,21 @@ def test_kinds(kind):
     whole = count(1) + (m.layers - 1) * (count(2) - count(1))
     assert whole == pytest.approx(sum(size.parameters(m)), rel=0.03)
     assert programs.micro("whole", 1, m, u, ("bf16", "bf16", "fp32"), True).startswith("module @jit_")
+
+
+@pytest.mark.parametrize("instance", ["trn2.3xlarge", "p5.48xlarge"])
+@pytest.mark.parametrize("zero", [1, 3])
+def test_experts_have_fewer_replicas(instance, zero):
+    """Where each device has its own experts nobody shares their weights and moments with it: ZeRO divides what is not theirs."""
+    m = config.model(dict(LLAMA, model_type="mixtral", num_local_experts=8, num_hidden_layers=2))
+    job = job_of(m, instance=instance, global_batch=16)
+    n = job.machine.devices
+    prices, whole = price.Prices(job.machine), layout.Layout(dp=n, ep=n, zero=zero)
+    held = [command.step(job, x, prices)["memory"] for x in (whole, dataclasses.replace(whole, ep=1))]
+    experts = size.parameters(m)[1] / n
+    assert held[0]["optimizer"] > 12 * 0.9 * experts and held[0]["optimizer"] == pytest.approx(held[1]["optimizer"], rel=0.01)  # the same, whoever divides them
+    assert (zero < 3) or held[0]["weights"] > 2 * 0.9 * experts
+    assert search.least_memory(job, whole) <= sum(held[0].values())
 
 
 def test_accelerators(tmp_path):

@@ -131,10 +131,14 @@ class Parts:
         """(kind, layers) of the stage with the most weights."""
         return max(stages(self.job.model, self.x), key=lambda v: self.count(v[0])(v[1]))
 
-    def count(self, kind, learned=True):
-        """Weights of a device; learned: only those that are."""
+    def count(self, kind, learned=True, parted=False):
+        """Weights of a device; learned: only those that are; parted: its part, where replicas share them."""
 
-        return self.line(kind, lambda record: sum(_size(s) for s, _, frozen in record["weights"] if not (learned and frozen)))
+        def of(record):
+            counts = [sum(_size(s) for s, expert, frozen in record["weights"] if expert == e and not (learned and frozen)) for e in (False, True)]
+            return self.x.parted(counts) if parted else sum(counts)
+
+        return self.line(kind, of)
 
 
 def stages(m, x):
@@ -277,20 +281,20 @@ def _passing(job, x, prices):
 def memory(job, x, p, line, update):
     """Bytes of the fullest stage's device, by what they are: of the micro-batches, beside what the optimizer keeps, or of the update."""
     m, (types, master) = x.micros(job), x.types(job)
-    accumulated, share = x.accumulates(job), x.dp * x.cp
+    accumulated = x.accumulates(job)
     most: dict[str, float] = {}
     for s, (kind, n) in enumerate(line):
-        every, learned, peak = p.count(kind, learned=False), p.count(kind), p.micro(kind, "hbm_peak_bytes")
-        stored, added = BYTES[types[1]] / (share if x.zero == 3 else 1), BYTES[types[2]] / (share if x.zero and x.meets(job) else 1)
-        kept = max(peak.layer - every.layer * stored - (learned.layer * added if accumulated else 0), 0)
+        stored, added, owned = (p.count(kind, k, parted) for k, parted in ((False, x.zero == 3), (True, x.zero > 0 and x.meets(job)), (True, x.zero > 0)))
+        peak, wide, sums = p.micro(kind, "hbm_peak_bytes"), BYTES[types[1]], BYTES[types[2]]
+        kept = max(peak.layer - stored.layer * wide - (added.layer * sums if accumulated else 0), 0)
         held = x.in_flight(job, s)
         moments = 8 if job.optimizer != "sgd" else 4
-        parts = {"weights": every(n) * stored, "gradients": learned(n) * added, "optimizer": learned(n) * (moments + (4 if master else 0)) / (share if x.zero else 1)}
+        parts = {"weights": stored(n) * wide, "gradients": added(n) * sums, "optimizer": owned(n) * (moments + (4 if master else 0))}
         early = 0 if accumulated else parts["gradients"]  # whose memory is activations' before: one step has no results between
         full = max(peak(n) - early + parts["optimizer"] + kept * n * (held - 1), sum(parts.values()))
         parts["activations"] = min(kept * n * held, full - sum(parts.values()))
         twice = 0 if x.zero else parts["gradients"]  # their sums take their place
-        frozen = (every(n) - learned(n)) * stored
+        frozen = stored(n) * wide * (1 - p.count(kind)(n) / p.count(kind, learned=False)(n))
         parts["work"] = max(full, update["hbm_peak_bytes"] + frozen - twice) - sum(parts.values())
         if sum(parts.values()) > sum(most.values()):
             most = parts

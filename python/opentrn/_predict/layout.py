@@ -53,6 +53,15 @@ class Layout:
     def devices(self):
         return self.tp * self.pp * self.dp * self.cp
 
+    def replicas(self, expert=False):
+        """Devices that have the same weight: those of ZeRO share what belongs to it. Of an expert's there are fewer."""
+        return self.dp * self.cp // (self.ep if expert else 1)
+
+    def parted(self, counts):
+        """A device's part, of how many weights of experts and how many others it has."""
+        dense, experts = counts
+        return dense / self.replicas() + experts / self.replicas(expert=True)
+
     def micros(self, job):
         return job.global_batch // (self.dp * self.micro_batch)
 

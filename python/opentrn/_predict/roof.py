@@ -170,13 +170,14 @@ def _rate(job, ranks, apart):
 
 
 def _held(job, x, kind):
-    """(weights of a device with this stage of the model, those of them that learn)."""
+    """Weights of a device with this stage of the model, and those that learn; each as (those of no expert, experts')."""
     m, lines = job.model, stages(job.model, x)
     attention, mlp, ends = parameters(m)
     share = max(n for k, n in lines if k == kind) / m.layers
     here = {"whole": 1.0, "middle": 0.0}.get(kind, 1.0 if m.tied else 0.5)
-    count = (attention + mlp / x.ep) * share / x.tp + ends * here / x.tp
-    return count, adapters(m, job.lora) * share / x.tp if job.lora else count
+    experts = mlp / x.ep * share / x.tp if m.experts else 0.0
+    count = (attention + (0.0 if m.experts else mlp)) * share / x.tp + ends * here / x.tp, experts
+    return count, (adapters(m, job.lora) * share / x.tp, 0.0) if job.lora else count
 
 
 def step(job, x):
@@ -184,26 +185,26 @@ def step(job, x):
     m, a, micros = job.model, job.machine, x.micros(job)
     line = stages(m, x)
     held = {kind: _held(job, x, kind) for kind, _ in line}
-    count, learned = max(held.values())
-    ranks = x.dp * x.cp
+    count, learned = max(held.values(), key=lambda v: sum(v[0]))
     works = [parts(job, x, n, kind in ("whole", "last")) for kind, n in line]
     rounds = [sum(w.values()) for w in works]
     slow = max(range(len(line)), key=lambda s: rounds[s])
     busy, work_here = rounds[slow], works[slow]
     types, master = x.types(job)
-    meet = _rate(job, ranks, x.tp)
-    shared = {3: 2 * (2 * count + learned), 2: BYTES[types[2]] * learned}.get(x.zero, 0)  # bytes of weights and gradients in each micro-batch
-    comm = shared * (1 - 1 / ranks) / meet
+    sent = lambda counts, rate: sum(n * (1 - 1 / x.replicas(e)) / rate(e) for e, n in enumerate(counts))
+    meet = lambda expert: _rate(job, x.replicas(expert), x.tp * (x.ep if expert else 1))
+    shared = {3: [2 * (2 * n + t) for n, t in zip(count, learned)], 2: [BYTES[types[2]] * t for t in learned]}.get(x.zero, ())  # bytes of weights and gradients in each micro-batch
+    comm = sent(shared, meet)
     # Gathering and scattering kernels take the processors that products need: what passes over links costs its time, what the network takes is beside the work
-    late = max(comm - busy, soft().stall * shared * (1 - 1 / ranks) / a.link)
+    late = max(comm - busy, soft().stall * sent(shared, lambda _: a.link))
     seconds = {"micro_batches": micros * busy, "sharding": micros * late, "bubble": (sum(rounds) - busy + (x.pp - 1) * late) / x.chunks}
     if x.pp > 1:  # every device of a machine passes on at once
         apart = x.tp * x.cp * x.dp
         seconds["passing_on"] = 2 * (micros + x.pp - 1) * x.chunks * x.micro_batch * job.seq / x.cp * m.width * 2 / x.tp / _rate(job, 2, apart)
     told = {0: 2 * BYTES[types[2]], 1: BYTES[types[2]] + BYTES[types[1]], 2: BYTES[types[1]]}.get(x.zero, 0)  # gradients there, gradients or weights back
-    whole = learned * told * (1 - 1 / ranks) / meet
+    whole = sent([told * t for t in learned], meet)
     seconds["reduction"] = max(whole - busy / 2, 0.0)  # beside the last backward pass
-    seconds["optimizer"] = learned * 28 / (ranks if x.zero else 1) / a.hbm
+    seconds["optimizer"] = (x.parted(learned) if x.zero else sum(learned)) * 28 / a.hbm
     device = sum(seconds.values())
     seconds["host"] = soft().host_s if x.devices > 1 else math.hypot(device, launches(job, micros)) - device
     seconds["waiting"] = SLOWEST * math.log2(job.nodes) * sum(seconds.values())
@@ -242,15 +243,15 @@ def _kept(job, x):
 
 def _memory(job, x):
     """Of the fullest stage."""
-    m, (types, master), share, most = job.model, x.types(job), x.dp * x.cp, {}
+    m, (types, master), most = job.model, x.types(job), {}
     t = x.micro_batch * tokens_of(m, job.seq) / x.cp
     for s, (kind, n) in enumerate(stages(m, x)):
         count, learned = _held(job, x, kind)
         logits = t * m.vocab * (12 if job.precision in ("amp", "fp32") else 6) / x.tp if kind in ("whole", "last") and m.task != "classes" else 0.0
         held = {
-            "weights": count * BYTES[types[1]] / (share if x.zero == 3 else 1),
-            "gradients": learned * BYTES[types[2]] / (share if x.zero > 1 else 1),
-            "optimizer": learned * (8 + 4 * master) / (share if x.zero else 1),
+            "weights": (x.parted(count) if x.zero == 3 else sum(count)) * BYTES[types[1]],
+            "gradients": (x.parted(learned) if x.zero > 1 else sum(learned)) * BYTES[types[2]],
+            "optimizer": (x.parted(learned) if x.zero else sum(learned)) * (8 + 4 * master),
             "activations": n * (m.layers + m.decoder) / m.layers * _kept(job, x) * t * x.in_flight(job, s),
             "work": logits + 34 * m.width * t / x.tp,
         }

@@ -83,11 +83,12 @@ def least_memory(job, x):
     """Bytes that weights, gradients, moments and activations kept for the backward pass take at least."""
     types, master = x.types(job)
     attention, mlp, ends = parameters(job.model)
-    count = (attention + mlp / x.ep) / (x.tp * x.pp) + (ends / x.tp if x.pp == 1 else ends / x.tp / 2)
-    share = x.dp * x.cp
-    learned = 0.0 if job.lora else count
-    held = count * BYTES[types[1]] / (share if x.zero == 3 else 1) + learned * (8 + 4 * master) / (share if x.zero else 1)
-    grads, kept = learned * BYTES[types[2]] / (share if x.zero > 1 else 1), _least_kept(job, x)
+    experts = mlp / x.ep / (x.tp * x.pp) if job.model.experts else 0.0
+    counts = (attention + (0.0 if job.model.experts else mlp)) / (x.tp * x.pp) + (ends / x.tp if x.pp == 1 else ends / x.tp / 2), experts
+    count = lambda least: x.parted(counts) if x.zero >= least else sum(counts)
+    learns = not job.lora
+    held = count(3) * BYTES[types[1]] + learns * count(1) * (8 + 4 * master)
+    grads, kept = learns * count(2) * BYTES[types[2]], _least_kept(job, x)
     return held + (grads + kept if x.micros(job) > 1 or x.pp > 1 else max(grads, kept))  # of one micro-batch they take each other's place
 
 
