@@ -12,8 +12,8 @@
 
 #define CONE_MAX 64 // ops that go together
 
-static bool may_move(const void *views, const HloOp *op) {
-    return op->code == HLO_RESHAPE || (!*(const bool *)views && (op->code == HLO_CONVERT || op->code == HLO_TRANSPOSE || op->code == HLO_ROWS));
+static bool may_move(const void *again, const HloOp *op) {
+    return op->code == HLO_RESHAPE || op->code == HLO_CONVERT || op->code == HLO_TRANSPOSE || (!*(const bool *)again && op->code == HLO_ROWS);
 }
 
 // The row program whose result, reshaped or not, the value is.
@@ -24,7 +24,7 @@ static OpId program_of(const Hlo *h, ValueId v) {
 
 typedef struct Early {
     Schedule s;
-    bool views; // only what moves nothing
+    bool again; // programs have their places
 } Early;
 
 static void early_region(void *pass, RegionId r) {
@@ -35,18 +35,18 @@ static void early_region(void *pass, RegionId r) {
         for (uint32_t side = 0; side < 2 && dot_on_tensor_engine(h, op); side++) {
             OpId rows = program_of(h, hlo_operand(h, op, side)), other = h->values.at[hlo_operand(h, op, !side)].def;
             bool behind = rows && e->s.u.region[rows] == r && !users_there_before(&e->s.u, hlo_operand(h, op, !side), rows);
-            if (behind && other != rows && may_move(&e->views, hlo_at(h, other)))
-                schedule_raise(&e->s, other, e->s.u.position[rows] - 0.5, may_move, &e->views, CONE_MAX);
+            if (behind && other != rows && may_move(&e->again, hlo_at(h, other)))
+                schedule_raise(&e->s, other, e->s.u.position[rows] - 0.5, may_move, &e->again, CONE_MAX);
         }
     }
     schedule_make(&e->s, r);
 }
 
-static void early(Compile *c, bool views) {
-    Early e = {.views = views};
+static void early(Compile *c, bool again) {
+    Early e = {.again = again};
     schedule_init(&e.s, c);
     walk_regions(c->hlo, hlo_main(c->hlo)->body, early_region, &e);
 }
 
 void pass_early(Compile *c) { early(c, false); }
-void early_views(Compile *c) { early(c, true); }
+void early_again(Compile *c) { early(c, true); }

@@ -257,5 +257,5 @@ void pass_epilogue(Compile *c) {
     p.u = p.s.u;
     p.place = arena_dup(c->scratch, p.u.position, n * sizeof *p.u.position);
     walk_regions(c->hlo, hlo_main(c->hlo)->body, epilogue_region, &p);
-    early_views(c); // products went up: reshapes of their results may stand before more programs now
+    early_again(c); // programs went up: what products need beside them had better do so too
 }

@@ -130,7 +130,7 @@ void pass_row_integers(Compile *c);
 void pass_sooner(Compile *c);
 void pass_row_join(Compile *c);
 void pass_early(Compile *c);
-void early_views(Compile *c); // the same of reshapes alone
+void early_again(Compile *c); // the same behind pass_epilogue, which has put programs in their places
 void pass_scores(Compile *c);
 void pass_guards(Compile *c);
 void pass_order(Compile *c);
