@@ -191,7 +191,7 @@ const Rule expand_rules[] = {
     {"unary_einsum: a sum, transpose", HLO_UNARY_EINSUM, RULE_ORDER, expand_unary_einsum},
     {"torch_index_select: gather", HLO_TORCH_INDEX_SELECT, RULE_EXACT, expand_index_select},
     {"@mhlo.erf, …: the operation of that name", HLO_CUSTOM_CALL, RULE_EXACT, expand_mhlo_call},
-    {"@ApproxTopK: sort, slice", HLO_CUSTOM_CALL, RULE_EXACT, expand_approx_top_k},
+    {"@ApproxTopK, @TopK: sort, slice", HLO_CUSTOM_CALL, RULE_EXACT, expand_top_k},
     {"@ragged_all_to_all: all_gather, all_to_all, gather", HLO_CUSTOM_CALL, RULE_EXACT, expand_ragged_all_to_all},
     {"@Qr, @ProductOfElementaryHouseholderReflectors: while over columns", HLO_CUSTOM_CALL, RULE_CLOSE, expand_qr},
     {"@LuDecomposition: while over columns", HLO_CUSTOM_CALL, RULE_CLOSE, expand_lu},

@@ -4,6 +4,7 @@
 //   @lapack_spotrf_ffi(a) -> l, info {uplo}           cholesky                @lapack_sgeqrf_ffi(a) -> packed, taus          @Qr
 //   @lapack_sgetrf_ffi(a) -> lu, pivots, info         @LuDecomposition        @lapack_sorgqr_ffi(packed, taus) -> q          @Product…
 //   @lapack_ssyevd_ffi(a) -> v, w, info {uplo}        @Eigh                   @lapack_strsm_ffi(a, b) -> x {side, uplo, …}   triangular_solve
+//   @lapack_sgesdd_ffi(a) -> a, s, u, v^H, info {mode} rotations (expand_svd.c)
 //
 // d, c and z in place of s are the same of other elements (ungqr, heevd). Options are letters. info counts from 1: where the
 // diagonal first failed, 0 for nowhere. Pivots count from 1, too.
@@ -11,7 +12,7 @@
 
 #include "pass/expand_mats.h"
 
-typedef enum Lapack { LAPACK_NONE, POTRF, GETRF, GEQRF, ORGQR, SYEVD, TRSM } Lapack;
+typedef enum Lapack { LAPACK_NONE, POTRF, GETRF, GEQRF, ORGQR, SYEVD, GESDD, TRSM } Lapack;
 
 static Lapack lapack_call(const HloOp *op) {
     static const struct {
@@ -21,6 +22,7 @@ static Lapack lapack_call(const HloOp *op) {
     } rows[] = {
         {"potrf", 1, 2, POTRF}, {"getrf", 1, 3, GETRF}, {"geqrf", 1, 2, GEQRF}, {"orgqr", 2, 1, ORGQR},
         {"ungqr", 2, 1, ORGQR}, {"syevd", 1, 3, SYEVD}, {"heevd", 1, 3, SYEVD}, {"trsm", 2, 1, TRSM},
+        {"gesdd", 1, 5, GESDD},
     };
     const char *target = op->code == HLO_CUSTOM_CALL ? hlo_attr_str(op, AK_CALL_TARGET_NAME) : "";
     size_t n = strlen("lapack_s");
@@ -71,15 +73,9 @@ static int letter(const HloOp *op, const char *key, int otherwise) {
 
 // --- in place of the call ----------------------------------------------------------------------------
 
-// XLA's call of that name, in no list: what expands it takes it as it would from the program. Its results where they are the same as the call's.
 static HloOp call_as(Walk *w, const HloOp *op, const char *target, const char *config, uint32_t nresults, const TypeId *types) {
-    Hlo *h = w->hlo;
-    ValueId in[2] = {hlo_operand(h, op, 0), op->noperands > 1 ? hlo_operand(h, op, 1) : 0};
-    OpId id = hlo_op(h, HLO_CUSTOM_CALL, w->loc, op->noperands, in, nresults, types);
-    *hlo_attr_slot(h, id, AK_CALL_TARGET_NAME) = (HloAttr){.kind = HA_STR, .n = (uint32_t)strlen(target), .s = target};
-    *hlo_attr_slot(h, id, AK_BACKEND_CONFIG) = (HloAttr){.kind = HA_STR, .n = (uint32_t)strlen(config), .s = config};
-    walk_grow(w);
-    return *hlo_at(h, id);
+    ValueId in[2] = {hlo_operand(w->hlo, op, 0), op->noperands > 1 ? hlo_operand(w->hlo, op, 1) : 0};
+    return mats_call_as(w, op, target, config, op->noperands, in, nresults, types);
 }
 
 static void give(Walk *w, const HloOp *op, uint32_t k, ValueId v) { walk_replace(w, op->results + k, walk_shape(w, v, w->hlo->values.at[op->results + k].type)); }
@@ -143,6 +139,17 @@ static ValueId syevd(Mats *q, const HloOp *op) {
     return v;
 }
 
+static ValueId gesdd(Mats *q, const HloOp *op) { // a is LAPACK's to overwrite
+    Walk *w = q->w;
+    MatsSvd made = mats_svd(q, op, letter(op, "mode", 'A'));
+    const ValueId results[] = {made.values, made.left, made.right};
+    for (uint32_t k = 0; k < 3; k++)
+        give(w, op, k + 1, results[k]);
+    TypeId one = mats_typed(q, q->one, DT_I32);
+    give(w, op, 4, walk_select(w, made.finite, walk_number(w, one, 0), walk_number(w, one, -4)));
+    return hlo_operand(w->hlo, op, 0);
+}
+
 static ValueId trsm(Mats *q, const HloOp *op) {
     Walk *w = q->w;
     Hlo *h = w->hlo;
@@ -163,7 +170,7 @@ static void check(Mats *q, const HloOp *op, Lapack call) {
     const Hlo *h = q->w->hlo;
     HloType from = *hlo_value_type(h, hlo_operand(h, op, call == TRSM)), to = *hlo_value_type(h, op->results);
     bool fits = hlo_is_plain(&to) && from.dtype == to.dtype && from.rank == to.rank && !memcmp(from.dims, to.dims, (size_t)to.rank * sizeof *to.dims);
-    fits = fits && (call == GEQRF || call == ORGQR || call == GETRF || call == TRSM || q->m == q->n);
+    fits = fits && (call == GEQRF || call == ORGQR || call == GETRF || call == GESDD || call == TRSM || q->m == q->n);
     for (uint32_t k = 1; k < op->nresults; k++) {
         HloType t = *hlo_value_type(h, op->results + k);
         bool numbers = call == GETRF || k + 1 == op->nresults;
@@ -180,7 +187,7 @@ static void check(Mats *q, const HloOp *op, Lapack call) {
 }
 
 ValueId expand_lapack(Walk *w, const HloOp *op) {
-    static ValueId (*const made[])(Mats *, const HloOp *) = {[POTRF] = potrf, [GETRF] = getrf, [GEQRF] = geqrf, [ORGQR] = orgqr, [SYEVD] = syevd, [TRSM] = trsm};
+    static ValueId (*const made[])(Mats *, const HloOp *) = {[POTRF] = potrf, [GETRF] = getrf, [GEQRF] = geqrf, [ORGQR] = orgqr, [SYEVD] = syevd, [GESDD] = gesdd, [TRSM] = trsm};
     Lapack call = lapack_call(op);
     if (call == LAPACK_NONE)
         return 0;

@@ -27,6 +27,26 @@ void mats_fail(Mats *q, const HloOp *op) {
     hlo_fail(q->w->hlo, q->w->id, OTRN_VERIFY, "@%s of shapes that do not fit each other", hlo_attr_str(op, AK_CALL_TARGET_NAME));
 }
 
+Mats mats_of(const Mats *q, int64_t m, int64_t n) {
+    Hlo *h = q->w->hlo;
+    Mats r = *q;
+    r.m = m, r.n = n;
+    r.all = hlo_type_tensor(h, q->dtype, 3, (int64_t[]){q->b, m, n});
+    r.rows = hlo_type_tensor(h, q->dtype, 2, (int64_t[]){q->b, m});
+    r.cols = hlo_type_tensor(h, q->dtype, 2, (int64_t[]){q->b, n});
+    r.one = hlo_type_tensor(h, q->dtype, 1, &q->b);
+    return r;
+}
+
+HloOp mats_call_as(Walk *w, const HloOp *op, const char *target, const char *config, uint32_t n, const ValueId *in, uint32_t nresults, const TypeId *types) {
+    Hlo *h = w->hlo;
+    OpId id = hlo_op(h, HLO_CUSTOM_CALL, op->loc, n, in, nresults, types);
+    *hlo_attr_slot(h, id, AK_CALL_TARGET_NAME) = (HloAttr){.kind = HA_STR, .n = (uint32_t)strlen(target), .s = target};
+    *hlo_attr_slot(h, id, AK_BACKEND_CONFIG) = (HloAttr){.kind = HA_STR, .n = (uint32_t)strlen(config), .s = config};
+    walk_grow(w);
+    return *hlo_at(h, id);
+}
+
 void mats_read(Mats *q, const HloOp *op) {
     Hlo *h = q->w->hlo;
     HloType a = *hlo_value_type(h, hlo_operand(h, op, 0));
@@ -36,11 +56,7 @@ void mats_read(Mats *q, const HloOp *op) {
     for (int d = 0; d < a.rank - 2; d++)
         q->b *= a.dims[d];
     q->dtype = a.dtype, q->real = a.dtype == DT_C64 ? DT_F32 : a.dtype == DT_C128 ? DT_F64 : a.dtype;
-    q->m = a.dims[a.rank - 2], q->n = a.dims[a.rank - 1];
-    q->all = hlo_type_tensor(h, q->dtype, 3, (int64_t[]){q->b, q->m, q->n});
-    q->rows = hlo_type_tensor(h, q->dtype, 2, (int64_t[]){q->b, q->m});
-    q->cols = hlo_type_tensor(h, q->dtype, 2, (int64_t[]){q->b, q->n});
-    q->one = hlo_type_tensor(h, q->dtype, 1, &q->b);
+    *q = mats_of(q, a.dims[a.rank - 2], a.dims[a.rank - 1]);
 }
 
 TypeId mats_typed(Mats *q, TypeId shape, int dtype) { return hlo_type_as(q->w->hlo, shape, dtype); }
@@ -80,6 +96,19 @@ ValueId mats_conjugate(Mats *q, ValueId v) {
     TypeId part = mats_typed(q, mats_type_of(q, v), q->real);
     ValueId re = walk_op(q->w, HLO_REAL, 1, &v, part), im = walk_op(q->w, HLO_IMAG, 1, &v, part);
     return walk_op(q->w, HLO_COMPLEX, 2, (ValueId[]){re, walk_unary(q->w, HLO_NEGATE, im)}, mats_type_of(q, v));
+}
+
+ValueId mats_real(Mats *q, ValueId v) {
+    return dtype_is_complex(q->dtype) ? walk_op(q->w, HLO_REAL, 1, &v, mats_typed(q, mats_type_of(q, v), q->real)) : v;
+}
+
+ValueId mats_size(Mats *q, ValueId v) { return walk_op(q->w, HLO_ABS, 1, &v, mats_typed(q, mats_type_of(q, v), q->real)); }
+
+ValueId mats_element(Mats *q, ValueId real) { return walk_convert(q->w, real, q->dtype); }
+
+ValueId mats_product(Mats *q, ValueId x, ValueId y) {
+    static const int64_t batch = 0, inner = 2, outer = 1;
+    return walk_push(q->w, hlo_op_dot(q->w->hlo, q->w->loc, x, y, (DotPairs){1, 1, &batch, &batch, &inner, &outer}, q->all, NULL));
 }
 
 ValueId mats_column(Mats *q, ValueId a, ValueId step) {

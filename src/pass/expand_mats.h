@@ -22,6 +22,8 @@ void mats_read(Mats *q, const HloOp *op); // of the first operand; an error wher
 void mats_fail(Mats *q, const HloOp *op); // shapes do not fit each other
 
 ValueId mats_lu(Walk *w, const HloOp *op, bool lapack); // @LuDecomposition
+HloOp mats_call_as(Walk *w, const HloOp *op, const char *target, const char *config, uint32_t n, const ValueId *in, uint32_t nresults, const TypeId *types);
+                                                          // XLA's call of that name, in no list: what expands it takes it as it would from the program
 
 TypeId mats_typed(Mats *q, TypeId shape, int dtype);
 TypeId mats_type_of(const Mats *q, ValueId v);
@@ -34,6 +36,30 @@ ValueId mats_along(Mats *q, int64_t direction, TypeId shape, int64_t dim, ValueI
 ValueId mats_conjugate(Mats *q, ValueId v);
 ValueId mats_column(Mats *q, ValueId a, ValueId step); // [b, m]
 ValueId mats_identity(Mats *q);
+
+ValueId mats_real(Mats *q, ValueId v);
+ValueId mats_size(Mats *q, ValueId v);                   // of each element
+ValueId mats_element(Mats *q, ValueId real);             // a real number as an element
+ValueId mats_product(Mats *q, ValueId x, ValueId y);     // of the form q->all
+Mats mats_of(const Mats *q, int64_t m, int64_t n);       // as many matrices of another form
+
+// expand_turn.c: rotations of pairs of columns; s are matrices [b, n, n].
+enum { TURN_SWEEPS = 30 };
+typedef struct Turn { // of each column, [b, n]
+    ValueId cosine, sine, phase, square, change; // phases make a pair's element real; square is the pairs' matrix of zeros and ones; own loses change
+} Turn;
+int64_t turn_rounds(int64_t n);              // of a sweep
+ValueId turn_pairs(Mats *s, ValueId step);   // who is whose partner in a round, [b, n, n] of flags
+Turn turn_of(Mats *s, ValueId pair, ValueId own, ValueId element); // so that elements between partners vanish; own are those on the diagonal
+ValueId turn_columns(Mats *q, const Turn *t, ValueId x);
+ValueId turn_rows(Mats *q, const Turn *t, ValueId x);
+void turn_sort(Mats *s, Mats *q, ValueId *columns, ValueId *values); // values [b, n] ascending, and the columns of x, of the form q->all, with them
+
+// expand_svd.c: a = left diag(values) right, of the first operand; mode A all of left and right, S as many as there are values, N neither.
+typedef struct MatsSvd {
+    ValueId values, left, right, finite; // [b, k], [b, m, …], [b, …, n], [b] of flags: false where values are NaN
+} MatsSvd;
+MatsSvd mats_svd(Mats *q, const HloOp *op, int mode);
 
 enum { MATS_CARRIED = 3 };
 typedef void MatsStep(Mats *q, ValueId step, const ValueId *carried, ValueId *next);

@@ -2,8 +2,8 @@
 // expand_more.c — more rare operations, written with common ones.
 //
 //   rng NORMAL          uniform numbers through erf_inv (hlo/eval_rng.c has the formula)
-//   @ApproxTopK         a stable sort with the function it names, and the first elements: exact, so
-//                       every recall target is met
+//   @ApproxTopK, @TopK  a stable sort with the function it names, and the first elements: exact, so
+//                       every recall target is met; XLA's TopK for CPUs counts the places itself
 //   @ragged_all_to_all  everybody gets all rows and, of the pieces meant for it, offsets and sizes; each row of its result is one of those, or stays
 //   @mhlo.erf, …         XLA writes elementwise operations that StableHLO lacks so: the operation of that name
 //   chlo.constant_like  a constant in the operand's shape
@@ -20,6 +20,7 @@
 #include "hlo/infer.h"
 
 #define APPROX_TOP_K "ApproxTopK"
+#define TOP_K "TopK"
 
 static TypeId value_type(const Walk *w, ValueId v) { return w->hlo->values.at[v].type; }
 
@@ -74,14 +75,16 @@ static ValueId first_elements(Walk *w, ValueId v, TypeId type) {
     return walk_push(w, id);
 }
 
-ValueId expand_approx_top_k(Walk *w, const HloOp *op) {
+ValueId expand_top_k(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
     const HloAttr *list = hlo_attr(op, AK_CALLED_COMPUTATIONS);
     uint32_t n = op->nresults;
-    if (!calls(op, APPROX_TOP_K) || !n || op->noperands != 2 * n || !list || list->kind != HA_LIST || list->n != 1)
+    bool counts = calls(op, TOP_K) && n == 2 && op->noperands == 1, approximate = calls(op, APPROX_TOP_K) && n && op->noperands == 2 * n;
+    if ((!counts && !approximate) || !list || list->kind != HA_LIST || list->n != 1)
         return 0;
     const HloFunc *f = list->list[0].kind == HA_SYM ? hlo_func_find(h, list->list[0].s) : NULL;
-    if (!f || !f->body || h->regions.at[f->body].nargs != 2 * n)
+    uint32_t takes = f && f->body ? h->regions.at[f->body].nargs : 0;
+    if (takes != 2 * n && !(counts && takes == 2)) // XLA takes away what a function does not read
         return 0;
     const HloType *in = hlo_value_type(h, hlo_operand(h, op, 0)), *out = hlo_value_type(h, op->results);
     if (in->rank != out->rank || !in->rank)
@@ -94,14 +97,19 @@ ValueId expand_approx_top_k(Walk *w, const HloOp *op) {
     ValueId *operands = ARENA_NEWN(w->c->scratch, ValueId, n);
     TypeId *types = ARENA_NEWN(w->c->scratch, TypeId, 2 * n);
     for (uint32_t i = 0; i < n; i++) {
-        operands[i] = hlo_operand(h, op, i);
+        operands[i] = counts && i ? walk_iota(w, hlo_type_as(h, types[0], hlo_value_type(h, op->results + 1)->dtype), axis) : hlo_operand(h, op, i);
         types[i] = value_type(w, operands[i]);
+    }
+    for (uint32_t i = 0; i < takes; i++) {
+        const HloType *arg = hlo_value_type(h, h->regions.at[f->body].args + i);
+        if (arg->rank || arg->dtype != hlo_type(h, types[i / 2])->dtype)
+            return 0;
     }
     OpId sort = hlo_op(h, HLO_SORT, op->loc, n, operands, n, types);
     hlo_set_int(h, sort, AK_DIMENSION, axis);
     hlo_set_int(h, sort, AK_IS_STABLE, 1);
-    for (uint32_t i = 0; i < 2 * n; i++)
-        types[i] = h->values.at[h->regions.at[f->body].args + i].type;
+    for (uint32_t i = 2 * n; i-- > 0;)
+        types[i] = hlo_type_tensor(h, hlo_type(h, types[i / 2])->dtype, 0, NULL);
     inline_body(w->c, f, hlo_op_add_region(h, sort, 2 * n, types));
     ValueId sorted = walk_push(w, sort);
     for (uint32_t i = 1; i < n; i++)
@@ -507,7 +515,7 @@ ValueId expand_check_state(Walk *w, const HloOp *op) {
 bool expand_needed(const Hlo *h) {
     for (OpId id = 1; id < h->ops.n; id++) {
         const HloOp *op = hlo_at(h, id);
-        if ((hlo_row(op)->dialect == HD_CHLO && hlo_is(op, OT_REWRITTEN)) || calls(op, APPROX_TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL) ||
+        if ((hlo_row(op)->dialect == HD_CHLO && hlo_is(op, OT_REWRITTEN)) || calls(op, APPROX_TOP_K) || calls(op, TOP_K) || calls(op, HLO_RAGGED_ALL_TO_ALL) ||
             expand_is_matrices(op) || expand_is_lapack(op) || mhlo_call(op) != HLO_NONE)
             return true;
     }

@@ -398,7 +398,7 @@ void inline_body(Compile *c, const HloFunc *f, RegionId to) {
     Hlo *h = c->hlo;
     check_size(c, f);
     assert(f->body && f->body != to);
-    assert(h->regions.at[f->body].nargs == h->regions.at[to].nargs);
+    assert(h->regions.at[f->body].nargs <= h->regions.at[to].nargs);
     HloRegion src = h->regions.at[f->body];
     Inline in = {.c = c, .h = h};
     for (uint32_t i = 0; i < src.nargs; i++)

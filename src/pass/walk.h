@@ -140,7 +140,7 @@ void pass_ahead(Compile *c);
 void pass_epilogue(Compile *c);
 void pass_fuse(Compile *c);
 
-// Copies a function's body, calls in it inlined, to the end of a region with as many arguments.
+// Copies a function's body, calls in it inlined, to the end of a region with as many arguments, or more.
 void inline_body(Compile *c, const HloFunc *f, RegionId to);
 // True when some dimension is unknown, or some op takes a shape as an operand; with to_eval only such ops
 // count as the evaluator cannot compute as they are.

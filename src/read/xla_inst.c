@@ -287,6 +287,17 @@ HloOpcode xla_code(const char *opcode) {
 // Shardy's mark of a result: the root's sharding says the same.
 static bool is_mark(const Inst *i) { return !strcmp(pb_text(i->x, i->m, INST_TARGET), "xla.sdy.FuncResultSharding"); }
 
+// The functions a call names, as what sorts for ApproxTopK.
+static void call_names(const Inst *i, OpId id) {
+    HloAttr *list = ARENA_NEWN(i->x->arena, HloAttr, i->ncalled + 1);
+    for (uint32_t k = 0; k < i->ncalled; k++) {
+        const char *name = xla_func(i->x, called(i, k));
+        list[k] = (HloAttr){.kind = HA_SYM, .n = (uint32_t)strlen(name), .s = name};
+    }
+    if (i->ncalled)
+        *hlo_attr_slot(i->x->h, id, AK_CALLED_COMPUTATIONS) = (HloAttr){.kind = HA_LIST, .n = i->ncalled, .list = list};
+}
+
 // What a call says of devices: its sharding, and at the bounds of a shard_map what Shardy wrote there.
 static void call_says(const Inst *i, OpId id) {
     static const char *const bounds[][2] = {{"in_shardings", "xla.sdy.in_shardings"},
@@ -362,8 +373,10 @@ static XlaVals build(Inst *i, const XlaVals *params) {
     if (code == HLO_CUSTOM_CALL && is_mark(i))
         return do_same(i);
     OpId id = make(i, code, i->flat);
-    if (code == HLO_CUSTOM_CALL)
+    if (code == HLO_CUSTOM_CALL) {
+        call_names(i, id);
         call_says(i, id);
+    }
     for (int k = 0; k < hlo_op_rows[code].regions; k++)
         region(i, id, (uint32_t)k);
     return put(i, id);

@@ -3,7 +3,8 @@
 #include "read/read.h"
 #include "tests/fuzz/graph.h"
 
-const char *const fuzz_seeds[] = {"tests/read/hlo_text.hlo", "tests/read/hlo_more.hlo", "tests/read/hlo_async.hlo", "tests/spmd/gspmd.hlo", "tests/spmd/manual.hlo", "tests/spmd/manual_shardy.hlo", NULL};
+const char *const fuzz_seeds[] = {"tests/read/hlo_text.hlo", "tests/read/hlo_more.hlo", "tests/read/hlo_async.hlo", "tests/read/hlo_short.hlo", "tests/read/hlo_narrow.hlo", "tests/read/hlo_order.hlo",
+                                  "tests/spmd/gspmd.hlo", "tests/spmd/manual.hlo", "tests/spmd/manual_shardy.hlo", NULL};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Ctx ctx = {0};
