@@ -203,14 +203,40 @@ static bool has_gaps(const Remat *r, const HloOp *slice) {
     return false;
 }
 
-// Where a program has the scores' tiles in hand (tile/block.c), what its functions take along is for nothing; elsewhere it waits for transfers.
+// Scores' tiles, which a program has in hand (tile/block.c); shorter ones are steps of their own.
+static bool is_in_block(const Remat *r, ValueId v) {
+    const HloType *t = hlo_value_type(r->h, v);
+    int64_t few = rows_short(r->c->chip);
+    return t->rank > 2 && (t->dims[t->rank - 1] > few || t->dims[t->rank - 2] > few) && is_of_scores(r, v, CHAIN_MAX);
+}
+
+static bool is_number(const Remat *r, ValueId v) {
+    const HloOp *by = op_of(r, v);
+    return splat_value(r->h, by && by->code == HLO_BROADCAST_IN_DIM ? hlo_operand(r->h, by, 0) : v) != NULL;
+}
+
+// Divided by a number behind a division by one a row, as weights are that dropout scales: the two are one (pass/simplify.c).
+static bool is_scaled_before(const Remat *r, const HloOp *op) {
+    const HloOp *inner = op->code == HLO_DIVIDE || op->code == HLO_MULTIPLY ? op_of(r, hlo_operand(r->h, op, 0)) : NULL;
+    while (inner && inner->code == HLO_CONVERT)
+        inner = op_of(r, hlo_operand(r->h, inner, 0));
+    const HloOp *by = inner && inner->code == HLO_DIVIDE ? op_of(r, hlo_operand(r->h, inner, 1)) : NULL;
+    return by && by->code == HLO_BROADCAST_IN_DIM && is_number(r, hlo_operand(r->h, op, 1));
+}
+
+// Who makes the value writes it in the narrower type.
+static bool is_rounded_as_written(const Remat *r, const HloOp *op) {
+    uint32_t n;
+    users_of(&r->u, hlo_operand(r->h, op, 0), &n);
+    return op->code == HLO_CONVERT && n == 1;
+}
+
+// In a block what other instructions take along is for nothing; elsewhere a program waits for transfers.
 static double instructions(const Remat *r, const HloOp *op) {
     uint32_t n;
     const OpId *users = users_of(&r->u, op->results, &n);
-    const HloType *t = hlo_value_type(r->h, op->results);
-    int64_t few = rows_short(r->c->chip);
-    bool block = t->rank > 2 && (t->dims[t->rank - 1] > few || t->dims[t->rank - 2] > few) && is_of_scores(r, op->results, CHAIN_MAX);
-    return block && n == 1 && hlo_is_taken_along(r->h, op, hlo_at(r->h, users[0])) ? 0 : hlo_instructions(r->h, op);
+    bool taken = (n == 1 && hlo_is_taken_along(r->h, op, hlo_at(r->h, users[0]))) || is_scaled_before(r, op) || is_rounded_as_written(r, op);
+    return taken && is_in_block(r, op->results) ? 0 : hlo_instructions(r->h, op);
 }
 
 // Making a value again of its operands, in ps; below 0: it cannot be, or never pays.
@@ -231,8 +257,8 @@ static double make_cost(const Remat *r, ValueId v) {
         return bytes_of(r, v) * r->byte * 2;
     case HLO_CONCATENATE:
         return bytes_of(r, v) * r->byte * 2;
-    case HLO_DRAW: // by who reads it
-        return (double)hlo_value_type(r->h, v)->elems * r->draw;
+    case HLO_DRAW: // by who reads it; a choice by it draws for itself
+        return hlo_value_type(r->h, v)->dtype == DT_I1 ? 0 : (double)hlo_value_type(r->h, v)->elems * r->draw;
     case HLO_DOT_GENERAL:
         return dot_cost(r, op, (double)hlo_value_type(r->h, v)->elems);
     case HLO_REDUCE:
@@ -254,21 +280,35 @@ static bool is_carried(const Remat *r, ValueId v) {
     return !op || (is_reshape(r->h, op) && is_carried(r, hlo_operand(r->h, op, 0)));
 }
 
-// Storing it in the one loop and reading it in the other. Carried values lie elsewhere and are copied; what is stored anyway
-// is only read.
-static double keep_cost(const Remat *r, ValueId v) {
-    const Stack *s = stack_with(r, v);
-    return bytes_of(r, v) * r->byte * (s && !s->later ? 1 : is_carried(r, v) ? 3 : 2);
-}
-
-// --- who reads it in memory ---------------------------------------------------------------------------
-
 // A product that takes the operand where it is made: beside it, at most a tile of columns (tile/block.c).
 static bool takes_tiles(const Remat *r, const HloOp *dot, uint32_t operand) {
     DotDims by = dot_dims(dot);
     const HloType *other = hlo_value_type(r->h, hlo_operand(r->h, dot, !operand));
     return by.nb && other->elems / product_of(other, by.batch[!operand], by.nb) / dot_contracted(r->h, dot) <= SCORE_MOST;
 }
+
+// A product of the first loop that would take the value where it is made reads it in memory, once that is stored.
+static bool feeds_product(const Remat *r, ValueId v) {
+    uint32_t n;
+    for (const HloOp *op = op_of(r, v); op && is_reshape(r->h, op); op = op_of(r, v))
+        v = hlo_operand(r->h, op, 0);
+    const OpId *users = users_of(&r->u, v, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(r->h, users[i]);
+        if (op->code == HLO_DOT_GENERAL && r->u.region[users[i]] == r->body && takes_tiles(r, op, hlo_operand(r->h, op, 1) == v))
+            return is_in_block(r, v);
+    }
+    return false;
+}
+
+// Storing it in the one loop and reading it in the other. Carried values lie elsewhere and are copied; what is stored anyway
+// is only read.
+static double keep_cost(const Remat *r, ValueId v) {
+    const Stack *s = stack_with(r, v);
+    return bytes_of(r, v) * r->byte * (s && !s->later ? 1 : is_carried(r, v) || feeds_product(r, v) ? 3 : 2);
+}
+
+// --- who reads it in memory ---------------------------------------------------------------------------
 
 static bool is_read_whole(const Remat *r, ValueId v, int depth) {
     uint32_t n;
