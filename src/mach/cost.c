@@ -19,6 +19,11 @@ double cost_pass(const ChipFile *c, int engine, double elems) {
     return elems / (engine == ENG_VECTOR ? c->vector_ghz : engine == ENG_SCALAR ? c->scalar_ghz : c->gpsimd_ghz);
 }
 
+// Pairs are the vector engine's; for the others it has the scalar engine beside it.
+double cost_elementwise(const ChipFile *c, bool pairs, int dtype, double elems) {
+    return pairs ? cost_pass(c, ENG_VECTOR, elems / (dtype_bytes(dtype) > 2 ? c->vector_tt : c->vector_tt_16)) : cost_pass(c, ENG_VECTOR, elems) / 2;
+}
+
 double cost_columns(const ChipFile *c, int dtype, double n) { return n * price_passes(c, dtype) / c->pe_ghz; }
 double cost_kernel(const ChipFile *c, double steps) { return steps / (c->gpsimd_lanes_32 * c->gpsimd_ghz); }
 

@@ -17,6 +17,7 @@ double cost_reach(const ChipFile *c);                // from a transfer's trigge
 
 // --- engines ---
 double cost_pass(const ChipFile *c, int engine, double elems); // elements of each partition past an engine, one a cycle
+double cost_elementwise(const ChipFile *c, bool pairs, int dtype, double elems); // … of an instruction over pairs of tensors, or over one
 double cost_columns(const ChipFile *c, int dtype, double n);   // columns of that type through the array
 double cost_kernel(const ChipFile *c, double steps);           // steps of one lane on GpSimd, all lanes at work
 double cost_inst(const ChipFile *c, const Kern *kerns, const IsaInst *in); // one of a stream of instructions: how long the next one waits

@@ -49,8 +49,8 @@ static int64_t make_ps(const Scores *s, ValueId v) {
     if (!op || op->nregions || !hlo_is_elementwise(op))
         return CUT_NEVER;
     double instructions = hlo_instructions(s->h, op);
-    bool both = instructions >= 1 && op->noperands > 1 && dtype_bytes(hlo_value_type(s->h, v)->dtype) > 2; // the vector engine's alone
-    return (int64_t)(PS * 1000 * cost_pass(s->c->chip, ENG_VECTOR, instructions) / PARTITIONS / (both ? 1 : 2));
+    bool pairs = instructions >= 1 && op->noperands > 1;
+    return (int64_t)(PS * 1000 * cost_elementwise(s->c->chip, pairs, hlo_value_type(s->h, v)->dtype, instructions) / PARTITIONS);
 }
 
 static void need_rows(const Scores *s, uint32_t *place, Values *list, ValueId v) {
