@@ -75,9 +75,9 @@ static int64_t pieces(Emit *e, const Kern *k, int axis, int64_t n) {
 
 // Collectives of one stream keep their order, those of several go beside each other. Groups of neighbours have one, those of devices
 // further apart, another axis of the mesh over other links, another; which of them is the same for every device.
-static int stream_of(const Kern *k) {
+int collect_stream(uint16_t op, const HloAttr *attrs) {
     Groups g = {0};
-    coll_groups((HloOpcode)k->op, k->attrs, &g);
+    coll_groups((HloOpcode)op, attrs, &g);
     uint64_t apart = g.rows && g.cols > 1 ? (uint64_t)llabs(g.ids[1] - g.ids[0]) : 1;
     int doublings = 0;
     while (apart >> doublings > 1)
@@ -87,7 +87,7 @@ static int stream_of(const Kern *k) {
 
 static void put(Emit *e, const Kern *k) {
     VEC_PUSH(e->c->arena, &e->kerns, *k);
-    emit_inst(e, (IsaInst){.op = ISA_COLLECTIVE, .engine = ENG_SYNC, .queue = (uint8_t)(QUEUE_COLL + stream_of(k)), .imm = (int32_t)e->kerns.n - 1}, NULL, 0, NULL, 0);
+    emit_inst(e, (IsaInst){.op = ISA_COLLECTIVE, .engine = ENG_SYNC, .queue = (uint8_t)(QUEUE_COLL + collect_stream(k->op, k->attrs)), .imm = (int32_t)e->kerns.n - 1}, NULL, 0, NULL, 0);
 }
 
 // From the program's argument to its result: nothing makes the one or reads the other, and pieces would only take longer.

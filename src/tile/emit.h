@@ -130,6 +130,7 @@ extern const StepRow step_rows[];
 // HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.
 uint64_t emit_addr(const Emit *e, BufId b);
 void emit_collective(Emit *e, const Kern *k); // collect.c
+int collect_stream(uint16_t op, const HloAttr *attrs);
 void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores); // hold.c; cores that share the steps
 void hold_nothing(Lower *l);
 void emit_dot(Emit *e, const Step *s);      // dot.c

@@ -17,7 +17,8 @@
 //      for it is the last one before the other core needs what it reads or writes;
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first; what a collective reads, until that is thought to be through;
 //   4. steps with effects (random streams, the host, collectives) stay in order, on core 0; large collectives are shared by rows
-//      (collect.c), and each core comes to its parts in that order.
+//      (collect.c), and each core comes to its parts in that order. Collectives of one stream keep theirs and no other's: a sum that
+//      both cores go on with would else wait with one of gradients, whose operands are made rounds later.
 //   5. what reads a value behind a barrier of the program (optimization_barrier) comes behind all that goes through it.
 #include "tile/pair.h"
 
@@ -121,8 +122,23 @@ static void pass_fences(Plan *p, uint32_t i) {
     }
 }
 
+// The last step of each order that effects keep: the streams of collectives, and of all others, which keep theirs with every stream.
+typedef struct Effects {
+    uint32_t last[STREAMS + 1]; // step + 1
+} Effects;
+
+static void depend_effect(Plan *p, Effects *e, uint32_t i) {
+    const Step *s = &p->l->steps.at[p->begin + i];
+    const HloOp *op = hlo_at(p->l->h, s->op);
+    int own = step_is_collective(p->l, s) ? collect_stream(op->code, op->attrs) : STREAMS;
+    for (int k = 0; k <= STREAMS; k++)
+        if (e->last[k] && (k == own || k == STREAMS || own == STREAMS))
+            link_push(p, &p->work[i].preds, e->last[k] - 1);
+    e->last[own] = i + 1;
+}
+
 static void depend(Plan *p) {
-    uint32_t effect = 0;
+    Effects effects = {0};
     for (uint32_t i = 0; i < p->n; i++) {
         const Step *s = &p->l->steps.at[p->begin + i];
         pass_fences(p, i);
@@ -145,9 +161,8 @@ static void depend(Plan *p) {
             p->writer[b] = i + 1;
         }
         p->work[i].first_core = has_effect(p->l, s);
-        if (p->work[i].first_core && effect)
-            link_push(p, &p->work[i].preds, effect - 1);
-        effect = p->work[i].first_core ? i + 1 : effect;
+        if (p->work[i].first_core)
+            depend_effect(p, &effects, i);
     }
 }
 

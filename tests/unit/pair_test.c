@@ -3,7 +3,7 @@
 //
 // Random programs of products, row programs, attention, convolutions, pooling and movement over tensors large enough to be
 // cut (tile/pair.c): each runs on one core, on two, and on two under watch. Odd seeds are programs of two devices that exchange
-// values: four cores then.
+// values: four cores then. Every fourth is one of two by two, whose collectives along either axis keep no order between them.
 //   pair_test [PROGRAMS [SEED]]
 #include <stdarg.h>
 #include <stdbool.h>
@@ -231,18 +231,20 @@ static void image(Maker *m) {
 // Devices add up a value, or hand it to each other.
 static void exchange(Maker *m) {
     char t[48];
+    static const char *const groups[] = {"[[0, 1]]> : tensor<1", "[[0, 1], [2, 3]]> : tensor<2", "[[0, 2], [1, 3]]> : tensor<2"};
+    static const char *const pairs[] = {"[[0, 1], [1, 0]]> : tensor<2", "[[0, 1], [1, 0], [2, 3], [3, 2]]> : tensor<4", "[[0, 2], [2, 0], [1, 3], [3, 1]]> : tensor<4"};
     Value a = pick(m);
+    uint32_t along = m->devices == 4 ? 1 + rnd(m, 2) : 0;
     type_of(a, t);
     if (rnd(m, 2)) {
         int s = temp(m);
-        out(m, "  %%v%d = \"stablehlo.collective_permute\"(%%v%d) {source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>} : (%s) -> %s\n",
-            s, a.name, t, t);
+        out(m, "  %%v%d = \"stablehlo.collective_permute\"(%%v%d) {source_target_pairs = dense<%sx2xi64>} : (%s) -> %s\n", s, a.name, pairs[along], t, t);
         out(m, "  %%v%d = stablehlo.subtract %%v%d, %%v%d : %s\n", m->next, a.name, s, t);
     } else {
         const char *type = a.narrow ? "bf16" : "f32";
         out(m, "  %%v%d = \"stablehlo.all_reduce\"(%%v%d) ({\n    ^bb0(%%x: tensor<%s>, %%y: tensor<%s>):\n", m->next, a.name, type, type);
         out(m, "      %%s = stablehlo.maximum %%x, %%y : tensor<%s>\n      stablehlo.return %%s : tensor<%s>\n", type, type);
-        out(m, "    }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (%s) -> %s\n", t, t);
+        out(m, "    }) {replica_groups = dense<%sx2xi64>} : (%s) -> %s\n", groups[along], t, t);
     }
     push(m, a.rows, a.cols, a.narrow);
 }
@@ -252,7 +254,7 @@ static void exchange(Maker *m) {
 static void make(Maker *m, uint64_t seed) {
     static void (*const ops[])(Maker *) = {elementwise, elementwise, product, product, product, reduction, reduction, movement, attention, image};
     char t[48], types[512] = "", names[512] = "";
-    *m = (Maker){.rng = seed * 0x9e3779b97f4a7c15u, .text = m->text, .devices = 1 + (int)(seed % 2)};
+    *m = (Maker){.rng = seed * 0x9e3779b97f4a7c15u, .text = m->text, .devices = 1 << (seed % 2 + seed % 4 / 3)};
     int rows = 130 + (int)rnd(m, 400), cols = 64 + (int)rnd(m, 300);
     out(m, "func.func @main(");
     for (int i = 0; i < ARGS_MAX; i++) {
@@ -314,9 +316,9 @@ static uint8_t *run(otrn_env *env, const Maker *m, uint64_t seed, size_t *bytes,
     *bytes = each * (size_t)m->devices;
     uint8_t *out = calloc(*bytes, 1);
     uint64_t rng = seed;
-    Memory memory[2];
-    const void *const *args[2];
-    void *const *results[2];
+    Memory memory[4];
+    const void *const *args[4];
+    void *const *results[4];
     for (int d = 0; d < m->devices; d++) {
         memory_fill(&memory[d], exe, &rng, out + each * (size_t)d);
         args[d] = (const void *const *)memory[d].args, results[d] = memory[d].results;
