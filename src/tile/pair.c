@@ -12,7 +12,7 @@
 //      writes. In the same round both must be the same core's, byte for byte: what a part does to HBM is known from its
 //      instructions (emit_probe). So steps over the same rows, cut at the same row, need no meeting;
 //   2. of the steps that wait the first one that needs no meeting goes next, whole ones to the core with less to do; when every one needs
-//      a meeting, the cores meet. A meeting holds up nothing but what follows it: accesses to memory that the other core touched in
+//      a meeting, or a collective does for which the links stand idle, the cores meet. A meeting holds up nothing but what follows it: accesses to memory that the other core touched in
 //      a round before (pair_follow); other work goes on beside it. A collective may take longer than many rounds: the meeting that waits
 //      for it is the last one before the other core needs what it reads or writes;
 //   3. in memory a buffer lives for whole rounds: within one, nobody knows who is first; what a collective reads, until that is thought to be through;
@@ -23,6 +23,7 @@
 #include "tile/pair.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "pass/walk.h"
@@ -32,6 +33,7 @@
 #define STEP_NS 2500.0      // what a step takes however small
 #define SHARE_NS 2000.0     // shorter ones are not worth cutting
 #define ADDR_OFF_BITS 40    // of an HBM address (isa.h)
+#define MEETING_LOSS 8      // of a collective's time, a part: what a core may stand still at a meeting for it
 #define HELD_PART 32        // of a core's HBM: so much may wait for collectives to be through
 
 typedef struct Link { // a list of steps
@@ -349,6 +351,18 @@ static int who_may(const Plan *p, uint32_t i, const double t[2], uint32_t round)
     return -1;
 }
 
+// A collective that waits for nothing but a meeting, while the links stand idle: it has one as soon as the cores lose little by it.
+static bool wants_meeting(const Plan *p, uint32_t i, const double t[2], uint32_t round) {
+    const Work *w = &p->work[i];
+    if (!w->wire || p->through > later(t) || MEETING_LOSS * fabs(t[0] - t[1]) > w->wire || !is_open(p, w->fence))
+        return false;
+    for (uint32_t k = w->preds; k; k = p->links.at[k].next)
+        if (!p->work[p->links.at[k].step].round)
+            return false;
+    bool waits = crosses(p, w, 0, 0, round) || (w->shared && crosses(p, w, 1, 1, round));
+    return waits && !holds_up(p, w, 0, 0, t) && !(w->shared && holds_up(p, w, 1, 1, t));
+}
+
 // Whoever takes the memory of a collective's operands waits for it. As long as they are few, they keep it until it is through.
 static void hold(Plan *p, uint32_t i, double now) {
     const Step *s = &p->l->steps.at[p->begin + i];
@@ -399,6 +413,8 @@ static void schedule(Plan *p) {
         int who = -1;
         for (uint32_t i = p->next[before]; i < p->n && looked++ < WINDOW; before = i, i = p->next[i]) {
             who = who_may(p, i, t, round);
+            if (who < 0 && wants_meeting(p, i, t, round))
+                break;
             if (who < 0)
                 continue;
             place(p, i, before, who, round, t);

@@ -1,10 +1,10 @@
 // Each product needs all rows of the one before, so the cores meet between them. What reads a sum that is under way needs no meeting, and still
-// does not go before them: they would wait with it. It is through in the round of # 6: the meeting before that would wait for it, so its reader,
+// does not go before them: they would wait with it. It is through in the round of # 5: the meeting before that would wait for it, so its reader,
 // of which the other core does a part, stands behind the next one.
 // run: otrn compile %s --target=trn2 --lnc=2 --dump=placed -o %t/out.otrn | grep '^#'
-// expect: # 2 kernel all_reduce
-// expect: # 6 dot
-// expect: # 7 rows
+// expect: # 1 kernel all_reduce
+// expect: # 5 dot
+// expect: # 6 rows
 module attributes {mhlo.num_partitions = 64 : i32} {
   func.func public @main(%a: tensor<2048x2048xbf16>, %b: tensor<2048x2048xbf16>) -> (tensor<2048x2048xbf16>, tensor<2048x2048xbf16>) {
     %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2048x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16>
