@@ -381,6 +381,15 @@ def test_experts_have_fewer_replicas(instance, zero):
     assert search.least_memory(job, whole) <= sum(held[0].values())
 
 
+@pytest.mark.parametrize("recompute", ["none", "full"])
+def test_positions_are_cut(recompute):
+    """What lies between products, and a layer's input, is whole on each device of a tensor-parallel group unless positions are cut, on accelerators too."""
+    job = job_of("llama", instance="p5.48xlarge")
+    alone, cut, whole = (roof.step(job, layout.Layout(tp=tp, dp=8 // tp, recompute=recompute, sp=sp))["memory"]["activations"] for tp, sp in ((1, None), (8, True), (8, False)))
+    assert cut == pytest.approx(alone / 8, rel=0.01)
+    assert whole == alone if recompute == "full" else cut < whole < alone
+
+
 def test_accelerators(tmp_path):
     """Roofs of other machines: as published, and the same words for them."""
     sys.path.insert(0, str(ROOT / "accuracy"))

@@ -229,16 +229,17 @@ def _intensity(job, work):
 
 
 def _kept(job, x):
-    """Bytes that a layer keeps for the backward pass, of one token."""
-    m = job.model
+    """Bytes that a layer keeps for the backward pass, of one token: what is between its products is whole on each device where positions are not cut."""
+    m, size = job.model, BYTES[x.types(job)[0][0]]
+    cut = x.tp if x.cut(job).sp else 1
     if x.recompute == "full":
-        return 2 * m.width
-    size, some = BYTES[x.types(job)[0][0]], m.chosen * 1.25 if m.experts else 1
-    made = 4 * m.width + 2 * (m.heads + m.kv) * m.head + (3 if m.gated else 2) * m.hidden * some
-    kept = made * size + (2 * m.width if m.dropout else 0)
+        return size * m.width / cut
+    some = m.chosen * 1.25 if m.experts else 1
+    made = 2 * (m.heads + m.kv) * m.head + (3 if m.gated else 2) * m.hidden * some
+    between = 4 * m.width * size + (2 * m.width if m.dropout else 0)
     if job.software == "eager" and job.precision == "amp" and m.act == "gelu":
-        kept += 12 * m.hidden  # gelu by tanh, written out: what each of its steps made
-    return kept / x.tp + (4 * m.heads / x.tp * tokens_of(m, job.seq) if _is_plain(job, x) else 0)
+        made += 12 / size * m.hidden  # gelu by tanh, written out: what each of its steps made
+    return made * size / x.tp + between / cut + (4 * m.heads / x.tp * tokens_of(m, job.seq) if _is_plain(job, x) else 0)
 
 
 def _memory(job, x):
