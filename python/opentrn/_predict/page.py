@@ -46,7 +46,7 @@ _NAMES = {"micro_batches": "micro-batches", "reduction": "gradients reduced", "g
           "sharding": "weights gathered, gradients scattered", "host": "the host", "waiting": "waiting for the slowest machine", "between": "between products",
           "bubble": "the pipeline's bubble", "all_reduce": "all-reduce", "all_gather": "all-gather", "reduce_scatter": "reduce-scatter", "all_to_all": "all-to-all",
           "collective_permute": "permute, also activations passed on", "collective_broadcast": "broadcast", "weights_and_gradients": "weights and gradients of replicas",
-          "context": "keys and values passed round", "experts": "to the experts and back"}  # fmt: skip
+          "context": "keys and values passed round", "experts": "to the experts and back", "routing": "rows brought together by expert"}  # fmt: skip
 
 
 def _text(v):

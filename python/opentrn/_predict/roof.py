@@ -135,6 +135,8 @@ def parts(job, x, n=None, last=True):
         out["between"] += deep * t * m.hidden * 4 * soft().gelu_passes / x.tp / a.hbm
     if _is_plain(job, x):
         out["scores"] = pairs / m.head * share * soft().score_bytes * again / a.hbm
+    if m.experts:  # rows are brought together by expert and back, forward and backward, each time read and written; beside that to and from what is sent
+        out["routing"] = deep * 1.25 * m.chosen * t * m.width * size * (16 if x.ep > 1 else 8) * again / x.tp / a.hbm
     if x.tp > 1:  # two sums forward and two backward, each scattered and gathered
         out["tensor_parallel"] = (5 if full else 4) * deep * 2 * t * m.width * 2 * (1 - 1 / x.tp) / _rate(job, x.tp, 1)
     if x.ep > 1:  # to the experts and back
@@ -224,7 +226,7 @@ def _intensity(job, work):
     """FLOP of a micro-batch's products, bytes through HBM between them, and FLOP a second."""
     a, (rate, attend) = job.machine, _products(job)
     flops = work["products"] * rate + work["head"] * _head_rate(job) + work["attention"] * attend
-    moved = sum(work.get(k, 0.0) for k in ("between", "logits", "scores")) * a.hbm
+    moved = sum(work.get(k, 0.0) for k in ("between", "logits", "scores", "routing")) * a.hbm
     return {"flops": flops, "hbm_bytes": moved, "flops_per_s": flops / sum(work.values())}
 
 
