@@ -501,6 +501,8 @@ static void copy_main(Spmd *s, HloFunc *f) {
             tell(s, &in.at[i], &in.n[i], args[i]);
     }
     spmd_plan(s, from, args, results);
+    spmd_gather_terms(s, from);
+    users_make(&s->users, h, s->c->scratch, from);
     copy_ops(s, from);
     s->op = 0;
     ValueId *values = ARENA_NEWN(s->c->scratch, ValueId, ret.noperands + 1);

@@ -87,6 +87,7 @@ void spmd_copy_region(Spmd *s, OpId copy, RegionId from, const Shards *const *ar
 void spmd_note_outer(Spmd *s, RegionId region, bool in_parts);
 // The terms a value lies in, when the only op that reads it may take them as they are; parts 1: none.
 Cut spmd_free_terms(const Spmd *s, ValueId v);
+void spmd_gather_terms(Spmd *s, RegionId region); // planned, not yet copied
 bool spmd_in_parts(Spmd *s, OpId id); // false: it is to be done on whole values
 // Of a cheap op, behind others of its kind; 0: it is not one.
 uint32_t spmd_lazy_depth(const Spmd *s, const HloOp *op);

@@ -269,6 +269,44 @@ static bool terms_ahead(const Spmd *s, ValueId v, uint32_t depth) {
     return false;
 }
 
+// The operand of a sum that will be terms, and nobody else's, where the other one will not; -1: none.
+static int one_term(const Spmd *s, const HloOp *op) {
+    uint32_t n;
+    if (op->code != HLO_ADD || !dtype_is_float(hlo_value_type(s->h, op->results)->dtype))
+        return -1;
+    bool t[2] = {terms_ahead(s, hlo_operand(s->h, op, 0), 0), terms_ahead(s, hlo_operand(s->h, op, 1), 0)};
+    users_of(&s->users, hlo_operand(s->h, op, t[1]), &n);
+    return t[0] != t[1] && n == 1 ? t[1] : -1;
+}
+
+// x + t + u, where t and u will be terms: x + (t + u), which is one sum over the devices. Gradients of a value that several read are added up in
+// the first order where somebody reads it who has no terms, as PyTorch does behind a residual.
+void spmd_gather_terms(Spmd *s, RegionId region) {
+    Hlo *h = s->h;
+    for (uint32_t i = 0; i < h->regions.at[region].ops.n; i++) {
+        OpId *ops = h->regions.at[region].ops.at;
+        HloOp *op = hlo_at(h, ops[i]);
+        for (uint32_t k = 0; k < op->nregions; k++)
+            spmd_gather_terms(s, h->op_regions.at[op->regions + k]);
+        int u = one_term(s, op);
+        ValueId so_far = u < 0 ? 0 : hlo_operand(h, op, 1 - (uint32_t)u);
+        uint32_t n, at = i;
+        users_of(&s->users, so_far, &n);
+        HloOp *first = n == 1 ? hlo_at(h, h->values.at[so_far].def) : NULL;
+        int t = first && s->users.region[h->values.at[so_far].def] == region ? one_term(s, first) : -1;
+        if (t < 0)
+            continue;
+        while (hlo_at(h, ops[at]) != first)
+            at--;
+        OpId sum = ops[at];
+        memmove(&ops[at], &ops[at + 1], (i - 1 - at) * sizeof *ops);
+        ops[i - 1] = sum; // right before it
+        ValueId *of = &h->operands.at[first->operands], x = of[1 - t];
+        of[1 - t] = hlo_operand(h, op, (uint32_t)u);
+        h->operands.at[op->operands + (uint32_t)u] = x;
+    }
+}
+
 // Is there an op behind this one, or is it one itself, that gains by terms? Else they are combined here: a sum is more
 // easily moved inside what reads it than a collective is.
 static bool worth_keeping(const Spmd *s, const HloOp *op) {
