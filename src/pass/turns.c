@@ -11,13 +11,16 @@
 //   k · q -> [k t q g]  ── transpose of all scores ──►  [k g q t]
 //     ──►  transpose of q, which is small:  q' · k -> [k g q t]
 //
-// What is left of a transpose behind a product goes on to whoever needs it (turns_sink.c).
+// What is left of a transpose behind a product goes on to whoever needs it (turns_sink.c); so does one that only products need, behind
+// what they have scaled.
 //
 // Of the ways to make the wanted order the cheapest is taken: elements moved, times a weight for short runs of neighbours.
 #include <string.h>
 
 #include "hlo/dot.h"
 #include "pass/turns.h"
+
+#define FOR_PRODUCTS 4 // ops between a transpose and the products that read through it
 
 // One operand, as dimensions of `from`: the operand itself, or what it is a transpose of.
 typedef struct Operand {
@@ -342,6 +345,19 @@ static OpId product_of(const Turns *s, OpId turn, OpList *between) {
     return def && turned_by(s, hlo_at(s->h, def)->results) == turn ? def : 0;
 }
 
+// Only products read it, which read through transposes, or they read what is computed of it and numbers.
+static bool is_for_products(const Turns *s, ValueId v, uint32_t depth) {
+    uint32_t n = 0;
+    const OpId *users = v < s->known ? users_of(&s->users, v, &n) : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(s->h, users[i]);
+        bool passes = op->code == HLO_TRANSPOSE || computes_with_numbers(s->h, op, v);
+        if (op->code != HLO_DOT_GENERAL && !(passes && depth && is_for_products(s, op->results, depth - 1)))
+            return false;
+    }
+    return n > 0;
+}
+
 // The same computed of the turned product.
 static ValueId again(Turns *s, OpId id, ValueId v) {
     Hlo *h = s->h;
@@ -371,7 +387,7 @@ static ValueId transpose(Walk *w, const HloOp *op) {
     ValueId to = product ? s->made[w->id] : 0;
     for (uint32_t i = between.n; to && i-- > 0;)
         to = again(s, between.at[i], to);
-    if (!to && product)
+    if (!to && (product || is_for_products(s, op->results, FOR_PRODUCTS)))
         mark(s, op->results);
     return to;
 }
@@ -395,7 +411,7 @@ static ValueId sink(Walk *w, const HloOp *op) { return op->code == HLO_DOT_GENER
 const Rule turns_rules[] = {
     {"product: operands and result in the order that moves least", HLO_DOT_GENERAL, RULE_EXACT, product},
     {"transpose of a product, and of what is computed of it: the product made so", HLO_TRANSPOSE, RULE_EXACT, transpose},
-    {"work on a transpose of a product: the transpose of that work", HLO_NONE, RULE_EXACT, sink},
+    {"work on a transpose of a product, or on one for products: the transpose of that work", HLO_NONE, RULE_EXACT, sink},
     {0},
 };
 

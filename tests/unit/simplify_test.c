@@ -76,6 +76,9 @@ static const Case cases[] = {
     {"-x * c", "%x: " F, F, SPLAT("c", "0.1") "%y = stablehlo.negate %x : " F "\n %r = stablehlo.multiply %c, %y : " F},
     {"-x * c", "%x: tensor<4x6xbf16>", "tensor<4x6xbf16>",
      "%c = stablehlo.constant dense<0.7> : tensor<4x6xbf16>\n %y = stablehlo.negate %x : tensor<4x6xbf16>\n %r = stablehlo.multiply %y, %c : tensor<4x6xbf16>"},
+    {"concatenate(x, y) * number", "%x: " F ", %y: " F, "tensor<8x6xf32>",
+     "%c = stablehlo.constant dense<0.3> : tensor<8x6xf32>\n %a = stablehlo.abs %x : " F "\n %b = stablehlo.maximum %x, %y : " F "\n"
+     "%t = stablehlo.concatenate %a, %b, dim = 0 : (" F ", " F ") -> tensor<8x6xf32>\n %r = stablehlo.multiply %c, %t : tensor<8x6xf32>"},
     {"-(x * c)", "%x: " F, F, SPLAT("c", "0.1") "%y = stablehlo.multiply %c, %x : " F "\n %r = stablehlo.negate %y : " F},
     {"x + -y", "%x: " F ", %y: " F, F, "%z = stablehlo.negate %y : " F "\n %r = stablehlo.add %x, %z : " F},
     {"x + -y", "%x: " F ", %y: " F, F, "%z = stablehlo.negate %x : " F "\n %r = stablehlo.add %z, %y : " F},
@@ -144,6 +147,10 @@ static const Case cases[] = {
     {"work on a transpose of a product", "%x: tensor<2x4x6xf32>, %w: tensor<2x6x3xf32>", "tensor<4x2x3xf32>",
      "%y = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x6xf32>, tensor<2x6x3xf32>) -> tensor<2x4x3xf32>\n"
      "%t = stablehlo.transpose %y, dims = [1, 0, 2] : (tensor<2x4x3xf32>) -> tensor<4x2x3xf32>\n %r = stablehlo.abs %t : tensor<4x2x3xf32>"},
+    {"work on a transpose of a product", "%x: " F ", %w: tensor<4x3xf32>", "tensor<6x3xf32>", // or one for products
+     "%t = stablehlo.transpose %x, dims = [1, 0] : (" F ") -> tensor<6x4xf32>\n %c = stablehlo.constant dense<0.3> : tensor<6x4xf32>\n"
+     "%y = stablehlo.multiply %t, %c : tensor<6x4xf32>\n"
+     "%r = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<6x4xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>"},
     // fold
     {"convert to its own", "%x: " F, F, "%r = stablehlo.convert %x : " F},
     {"reshape to its own", "%x: " F, F, "%r = stablehlo.reshape %x : (" F ") -> " F},
