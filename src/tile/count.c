@@ -161,6 +161,8 @@ static bool piece_of(const Lower *l, const HloOp *op, Form *at) {
     Dynamic d;
     if (!dynamic_of(l, op, &d, NULL) || d.nest.rank > 1 || d.count != 1 || !d.unknown[0].form.known)
         return false;
+    if (d.nest.rank && (d.nest.axis[0].src != 1 || d.nest.axis[0].dst != 1)) // a column
+        return false;
     *at = d.unknown[0].form;
     at->mul *= d.unknown[0].bytes;
     at->add = at->add * d.unknown[0].bytes + d.nest.src * (int64_t)dtype_bytes(d.dtype);
