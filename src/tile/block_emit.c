@@ -8,7 +8,6 @@
 // sched.c weaves neighbouring tiles together.
 #include <assert.h>
 
-#include "mach/cost.h"
 #include "tile/block.h"
 #include "tile/put.h"
 
@@ -43,21 +42,6 @@ static uint32_t in_part(const Block *b, uint32_t index) { return index % block_t
 
 // --- operands ----------------------------------------------------------------------------------------
 
-// By the engine that is through with it first.
-static void copy_out(BlockOp *o, View dst, View src) {
-    static const uint8_t engines[2] = {ENG_VECTOR, ENG_SCALAR};
-    IsaInst best = {0};
-    double *busy = o->r->busy, least = 0;
-    for (int k = 0; k < 2; k++) {
-        IsaInst in = isa_tensor_copy(engines[k], dst, src);
-        double done = busy[in.engine] + cost_inst(o->e->chip, NULL, &in);
-        if (!k || done < least)
-            least = done, best = in;
-    }
-    busy[best.engine] = least;
-    put_inst(o->e, best, &dst, &src, NULL);
-}
-
 static uint32_t unit_of(const Panel *p) { return p->part == PANEL_ALL ? UNIT_BATCH : p->part < COLS_FREE ? UNIT_ROWS : UNIT_COLS; }
 
 // What is loaded of a panel: all of the batch, or the chunk's rows or columns.
@@ -91,7 +75,7 @@ static void load_turned(BlockOp *o, Panel *p, const Tile *t, const Side *part, u
         Mem bank = ring_next(&o->b->turns);
         int64_t cols = min64(per, rows - at);
         put_transposes(o->e, p->dtype, bank, PARTITIONS, mem_off(stage, at / PARTITIONS * k * size), k, cols, PARTITIONS, k);
-        copy_out(o, panel_view(o, p, t, 0, k, at, cols), VIEW(bank, p->dtype, {k}, {cols, 1}));
+        put_evict(o->e, o->r->busy, panel_view(o, p, t, 0, k, at, cols), VIEW(bank, p->dtype, {k}, {cols, 1}));
     }
 }
 
@@ -193,11 +177,11 @@ static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
             put_transpose(o->e, VIEW(mem_off(bank, k * tile), d->dtype, {cols}, {t->m, 1}), VIEW(mem_off(from, (k0 + k) * tile), d->dtype, {t->m}, {cols, 1}));
         }
         if (full && t->m == PARTITIONS) // tiles follow each other
-            copy_out(o, VIEW(at, d->dtype, {PARTITIONS}, {full * PARTITIONS, 1}), VIEW(bank, d->dtype, {PARTITIONS}, {full * PARTITIONS, 1}));
+            put_evict(o->e, o->r->busy, VIEW(at, d->dtype, {PARTITIONS}, {full * PARTITIONS, 1}), VIEW(bank, d->dtype, {PARTITIONS}, {full * PARTITIONS, 1}));
         else if (full)
-            copy_out(o, VIEW(at, d->dtype, {PARTITIONS}, {full, PARTITIONS}, {t->m, 1}), VIEW(bank, d->dtype, {PARTITIONS}, {full, PARTITIONS}, {t->m, 1}));
+            put_evict(o->e, o->r->busy, VIEW(at, d->dtype, {PARTITIONS}, {full, PARTITIONS}, {t->m, 1}), VIEW(bank, d->dtype, {PARTITIONS}, {full, PARTITIONS}, {t->m, 1}));
         if (full < count)
-            copy_out(o, VIEW(mem_off(at, full * tile), d->dtype, {rest}, {t->m, 1}), VIEW(mem_off(bank, full * tile), d->dtype, {rest}, {t->m, 1}));
+            put_evict(o->e, o->r->busy, VIEW(mem_off(at, full * tile), d->dtype, {rest}, {t->m, 1}), VIEW(mem_off(bank, full * tile), d->dtype, {rest}, {t->m, 1}));
     }
 }
 
@@ -224,7 +208,7 @@ static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) 
 // One tile of a result over columns: PSUM times the number per row, or plus what its earlier columns gave.
 static void take_tile(BlockOp *o, const BlockDot *d, View dst, View psum, const View *sum) {
     if (!d->scale && !sum) {
-        copy_out(o, dst, psum);
+        put_evict(o->e, o->r->busy, dst, psum);
         return;
     }
     if (sum) {
@@ -312,7 +296,7 @@ static void take_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     SumRun run[SUM_RUNS];
     uint32_t n = sum_runs(o->b, d, t->cols, run);
     for (uint32_t i = 0; i < n; i++)
-        copy_out(o, with_mem(run[i].psum, gather_at(o, d, t, run[i].elem), d->otype), run[i].psum);
+        put_evict(o->e, o->r->busy, with_mem(run[i].psum, gather_at(o, d, t, run[i].elem), d->otype), run[i].psum);
 }
 
 // Sums of so many columns, over the rows of parts so far, go to HBM, or come back: terms add up in the order they would without parts.
@@ -331,11 +315,11 @@ static void hold_sums(BlockOp *o, BlockDot *d, int64_t c0, int64_t cols, bool ba
         View psum = run[i].psum, sbuf = with_mem(psum, mem_off(ring_at(&d->holds, back), run[i].elem * 4), DT_F32);
         View far = VIEW(mem_hbm(hbm + (uint64_t)run[i].elem * 4), DT_F32, {psum.at[0].n, pitch}, {psum.at[1].n, 1});
         if (!back)
-            copy_out(o, sbuf, psum);
+            put_evict(o->e, o->r->busy, sbuf, psum);
         emit_inst(o->e, isa_dma(ENG_SYNC, back ? QUEUE_IN : QUEUE_OUT, back ? sbuf : far, back ? far : sbuf), (Haz *[]){back ? held : sbuf.mem.haz}, 1,
                   (Haz *[]){back ? sbuf.mem.haz : held}, 1);
         if (back)
-            copy_out(o, psum, sbuf);
+            put_evict(o->e, o->r->busy, psum, sbuf);
     }
 }
 

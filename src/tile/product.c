@@ -70,7 +70,7 @@ typedef struct Work {
     Area area;
     uint32_t out_sbuf;
     Ring outs, stages;
-    uint32_t evictions;
+    double busy[ENG_COUNT]; // by evictions, ns
     uint32_t filled, multiplied; // steps so far
     bool begins; // the first product behind a barrier: nothing hides how it begins
     uint32_t bank0; // of the block in work
@@ -140,8 +140,7 @@ static void transpose_tiles(Work *d, Operand *s, uint32_t slot, int64_t tile, Me
     for (int64_t t = 0; t < tiles; t++)
         put_transposes(d->e, d->stype, mem_off(bank, t * cols * size), s->parts, mem_off(stage, (f0 / s->parts * klen + (t0 + t) * d->tile_k) * size), klen,
                        cols, s->parts, rows);
-    put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR,
-             VIEW(mem_off(slot_tiles(d, s, slot, tile + t0, tiles), f0 * size), d->stype, {rows}, {tiles, s->pitch}, {cols, 1}),
+    put_evict(d->e, d->rows ? d->rows->busy : d->busy, VIEW(mem_off(slot_tiles(d, s, slot, tile + t0, tiles), f0 * size), d->stype, {rows}, {tiles, s->pitch}, {cols, 1}),
              VIEW(bank, d->stype, {rows}, {tiles, cols}, {cols, 1}));
 }
 
@@ -310,7 +309,7 @@ static void evict(Work *d, const Chunk *s, int64_t m, int64_t len, bool last) {
             int64_t cols = min64(BLOCK, width - c);
             View to = VIEW(mem_off(out_tiles(d, slot, t, 1), c * (int64_t)d->out_elem), d->dtype, {rows}, {cols, 1});
             if (d->k)
-                put_copy(d->e, d->evictions++ % 2 ? ENG_SCALAR : ENG_VECTOR, to, VIEW(bank_at(d->e, bank_of(d, m / TILE_M + t, c)), DT_F32, {rows}, {cols, 1}));
+                put_evict(d->e, d->busy, to, VIEW(bank_at(d->e, bank_of(d, m / TILE_M + t, c)), DT_F32, {rows}, {cols, 1}));
             else
                 put_memset(d->e, ENG_VECTOR, to, NULL);
         }

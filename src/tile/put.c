@@ -2,6 +2,8 @@
 // put.c — instructions over views, recorded with the hazards of their operands.
 #include "tile/put.h"
 
+#include "mach/cost.h"
+
 #include <string.h>
 
 // A view of SBUF or PSUM stays inside it, and has somebody who stands for it.
@@ -88,6 +90,14 @@ void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch) {
 }
 
 void put_copy(Emit *e, int engine, View dst, View src) { put_inst(e, isa_tensor_copy(engine, dst, src), &dst, &src, NULL); }
+
+void put_evict(Emit *e, double *busy, View dst, View src) {
+    IsaInst vector = isa_tensor_copy(ENG_VECTOR, dst, src), scalar = isa_tensor_copy(ENG_SCALAR, dst, src);
+    double by_vector = busy[ENG_VECTOR] + cost_inst(e->chip, NULL, &vector), by_scalar = busy[ENG_SCALAR] + cost_inst(e->chip, NULL, &scalar);
+    bool first = by_vector <= by_scalar;
+    busy[first ? ENG_VECTOR : ENG_SCALAR] = first ? by_vector : by_scalar;
+    put_inst(e, first ? vector : scalar, &dst, &src, NULL);
+}
 
 void put_memset(Emit *e, int engine, View dst, const void *element) {
     uint32_t bits = 0;

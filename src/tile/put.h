@@ -14,6 +14,8 @@ void put_axis(View *a, View *b, int64_t n, int64_t a_stride, int64_t b_stride);
 void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch);
 void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint64_t bytes); // HBM to HBM, one run
 void put_copy(Emit *e, int engine, View dst, View src);
+// A copy by the vector or the scalar engine, whichever is through with it first; busy: ns by engine, of what they have had so far.
+void put_evict(Emit *e, double *busy, View dst, View src);
 void put_memset(Emit *e, int engine, View dst, const void *element); // NULL: zeros
 void put_transpose(Emit *e, View dst, View src); // by the array
 // Positions of a stage, `each` of them on the partitions with `cols` elements, groups `step` elements apart: transposed by the array, side by

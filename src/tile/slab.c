@@ -42,7 +42,7 @@ typedef struct Plan {
     Area slabs, area;
     Ring xs, ws, outs, tmps, stages, banks, turn_banks;
     int64_t w_key[2];
-    uint32_t next_copy;
+    double busy[ENG_COUNT]; // by evictions, ns
 } Plan;
 
 typedef struct Block {
@@ -151,7 +151,7 @@ static int64_t slice_channels(const Plan *p, int64_t slice) {
 
 // A bank of transposed columns to SBUF.
 static void take_bank(Plan *p, Mem bank, int64_t parts, int64_t columns, int dtype, Mem to) {
-    put_copy(p->e, p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, VIEW(to, dtype, {parts}, {columns, 1}), VIEW(bank, dtype, {parts}, {columns, 1}));
+    put_evict(p->e, p->busy, VIEW(to, dtype, {parts}, {columns, 1}), VIEW(bank, dtype, {parts}, {columns, 1}));
 }
 
 static void transpose(Plan *p, Mem bank, int64_t column, Mem from, int64_t parts, int64_t columns, int dtype) {
@@ -276,7 +276,7 @@ static uint64_t y_at(const Plan *p, const Block *b, int64_t from) {
 // The places of a bank, without what lies between rows, in the result's type.
 static void pack(Plan *p, const Block *b, Mem bank, int64_t n, Mem to) {
     int64_t cols = p->s.col.places;
-    put_copy(p->e, p->next_copy++ % 2 ? ENG_SCALAR : ENG_VECTOR, VIEW(to, p->s.dtype, {n}, {b->images, b->rows * cols}, {b->rows, cols}, {cols, 1}),
+    put_evict(p->e, p->busy, VIEW(to, p->s.dtype, {n}, {b->images, b->rows * cols}, {b->rows, cols}, {cols, 1}),
              VIEW(bank, DT_F32, {n}, {b->images, p->flat ? p->n1 : b->rows * cols}, {b->rows, p->flat ? p->pitch : cols}, {cols, 1}));
 }
 

@@ -83,6 +83,7 @@ typedef struct Transposing {
     bool by_array; // then among the products, in their part of SBUF
     Ring slots, stages, banks;
     uint32_t next_pair; // of slots
+    double busy[ENG_COUNT]; // by evictions, ns
     int64_t lo, hi; // positions on partitions
 } Transposing;
 
@@ -96,13 +97,11 @@ static void transpose_pieces(Transposing *x, Mem slot, int64_t off, int64_t at, 
         put_dma(x->e, turn ? QUEUE_IN2 : QUEUE_IN, VIEW(stage, x->dtype, {run}, {n, parts}, {parts, 1}),
                 VIEW(mem_hbm(x->src + (uint64_t)((off + c * pieces.src) * size)), x->dtype, {run, x->t.run.src}, {n, pieces.src}, {parts, 1}));
         for (int64_t g = 0, some; g < n; g += some) {
-            uint32_t number = ring_turn(&x->banks);
-            Mem bank = ring_at(&x->banks, number);
+            Mem bank = ring_next(&x->banks);
             some = min64(bank_most, n - g);
             put_transposes(x->e, x->dtype, bank, run, mem_off(stage, g * parts * size), parts, some * run, run, parts);
-            put_copy(x->e, number % 2 ? ENG_SCALAR : ENG_VECTOR,
-                     VIEW(mem_off(slot, (at + (c + g) * pieces.dst) * size), x->dtype, {parts}, {some, pieces.dst}, {run, 1}),
-                     VIEW(bank, x->dtype, {parts}, {some, run}, {run, 1}));
+            put_evict(x->e, x->busy, VIEW(mem_off(slot, (at + (c + g) * pieces.dst) * size), x->dtype, {parts}, {some, pieces.dst}, {run, 1}),
+                      VIEW(bank, x->dtype, {parts}, {some, run}, {run, 1}));
         }
     }
 }
