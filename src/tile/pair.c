@@ -26,12 +26,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "mach/cost.h"
 #include "pass/walk.h"
 #include "tile/emit.h"
 
 #define WINDOW 512          // steps looked at ahead of the oldest that waits
-#define STEP_NS 2500.0      // what a step takes however small
-#define SHARE_NS 2000.0     // shorter ones are not worth cutting
 #define ADDR_OFF_BITS 40    // of an HBM address (isa.h)
 #define MEETING_LOSS 8      // of a collective's time, a part: what a core may stand still at a meeting for it
 #define HELD_PART 32        // of a core's HBM: so much may wait for collectives to be through
@@ -65,6 +64,7 @@ typedef struct Work { // a step
 typedef struct Plan {
     Lower *l;
     const ChipFile *chip;
+    double step_ns; // what a step takes however small: its first load, its last store; what takes no longer beside that is not worth cutting
     Arena *a;
     Emit *probe;
     Pair *out;
@@ -203,15 +203,15 @@ static BufId buffer_at(const Plan *p, const ProbeTouch *t) {
     return b && t->lo < l->bufs.at[b].off + l->bufs.at[b].bytes ? b : 0;
 }
 
-static double probe_ns(const Probe *r) {
+static double probe_ns(const Plan *p, const Probe *r) {
     double most = r->dma;
     for (int e = 0; e < ENG_COUNT; e++)
         most = r->busy[e] > most ? r->busy[e] : most;
-    return r->insts ? STEP_NS + most : 0;
+    return r->insts ? p->step_ns + most : 0;
 }
 
 static void take_probe(Plan *p, Work *w, const Probe *r, int core) {
-    w->cost[core] = probe_ns(r);
+    w->cost[core] = probe_ns(p, r);
     for (uint32_t i = 0; i < r->touches.n; i++) {
         const ProbeTouch *t = &r->touches.at[i];
         BufId b = buffer_at(p, t);
@@ -243,16 +243,16 @@ static void look_at(Plan *p, uint32_t i) {
         if (!p->probe->shared) { // the first part is all of it
             take_probe(p, w, &parts[0], 0);
             if (step_is_collective(p->l, s))
-                w->wire = w->cost[0], w->cost[0] = STEP_NS; // beside the engines
+                w->wire = w->cost[0], w->cost[0] = p->step_ns; // beside the engines
             w->cost[1] = w->cost[0];
             return;
         }
     }
     for (int core = 0; core < 2; core++)
         take_probe(p, w, &parts[core], core);
-    w->shared = w->cost[0] + w->cost[1] - 2 * STEP_NS > SHARE_NS && (step_rows[s->kind].tiles_apart || !parts_meet(p, w));
+    w->shared = w->cost[0] + w->cost[1] > 3 * p->step_ns && (step_rows[s->kind].tiles_apart || !parts_meet(p, w));
     if (step_is_collective(p->l, s)) // beside the engines
-        w->wire = w->cost[0] + w->cost[1], w->cost[0] = w->cost[1] = STEP_NS;
+        w->wire = w->cost[0] + w->cost[1], w->cost[0] = w->cost[1] = p->step_ns;
     if (w->shared)
         return;
     for (uint32_t f = w->feet; f; f = p->out->foot.at[f].next)
@@ -260,7 +260,7 @@ static void look_at(Plan *p, uint32_t i) {
             Foot *foot = &p->out->foot.at[f];
             foot->at[0][writes] = join(foot->at[0][writes], foot->at[1][writes]);
         }
-    w->cost[0] = w->cost[1] = w->cost[0] + w->cost[1] - STEP_NS;
+    w->cost[0] = w->cost[1] = w->cost[0] + w->cost[1] - p->step_ns;
 }
 
 // --- rounds ----------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ static int who_may(const Plan *p, uint32_t i, const double t[2], uint32_t round)
     }
     if (w->shared)
         return may(p, w, 0, 0, t, round) && may(p, w, 1, 1, t, round) ? PAIR_SHARED : -1;
-    bool full = !oldest && !w->first_core && t[1 - lighter] - t[lighter] > 2 * STEP_NS;
+    bool full = !oldest && !w->first_core && t[1 - lighter] - t[lighter] > 2 * p->step_ns;
     for (int turn = 0; turn < (full ? 1 : 2); turn++) {
         int core = turn ? 1 - lighter : lighter;
         if (!(w->first_core && core) && may(p, w, 0, core, t, round))
@@ -428,7 +428,7 @@ static void schedule(Plan *p) {
     }
     p->out->two_ns += later(t);
     for (uint32_t i = 0; i < p->n; i++)
-        p->out->one_ns += p->work[i].shared ? p->work[i].cost[0] + p->work[i].cost[1] - STEP_NS : p->work[i].cost[0];
+        p->out->one_ns += p->work[i].shared ? p->work[i].cost[0] + p->work[i].cost[1] - p->step_ns : p->work[i].cost[0];
 }
 
 // --- the new order ---------------------------------------------------------------------------------
@@ -537,7 +537,7 @@ void pair_plan(Lower *l, const ChipFile *chip, Pair *out) {
                   .feet = ARENA_NEWN(a, uint32_t, n)};
     VEC_PUSH(a, &out->foot, (Foot){0});
     assert(chip);
-    Plan p = {.l = l, .chip = chip, .a = a, .out = out};
+    Plan p = {.l = l, .chip = chip, .step_ns = 2 * cost_reach(chip), .a = a, .out = out};
     if (!spread_out(&p))
         return;
     p.probe = emit_make(l, chip);
