@@ -458,3 +458,15 @@ def test_kernels_of_ours_are_not_captured(fresh):
     assert not [g for g in fresh.graphs if "sized.py" in getattr(g, "title", "")]
     seen = torch._dynamo.utils.counters["graph_break"]
     assert not [why for why in seen if "sized.py" in why or "Tensor.item" in why], seen
+
+
+def test_labels_behind_the_last_are_nothing():
+    x, labels = torch.tensor([[0.1, 0.2, 0.4, 0.8], [0.5, -0.3, 0.2, 0.9]]), torch.tensor([[3, 0, -1, 1], [-1, -1, 2, 3]])
+    for reduction in ("none", "mean", "sum"):
+        runs = []
+        for device in ("cpu", "neuron"):
+            rows = x.detach().to(device, copy=True).requires_grad_()
+            loss = F.multilabel_margin_loss(rows, labels.to(device), reduction=reduction)
+            loss.sum().backward()
+            runs.append((loss.detach().cpu(), rows.grad.cpu()))
+        torch.testing.assert_close(*runs)

@@ -74,14 +74,12 @@ def _histogram_given(x, bins, *, weight=None, density=False):
 
 def _multilabel_margin_backward(grad, x, target, reduction, is_target):
     """Every pair of a target and another class that is not a margin of one apart pulls on both."""
-    rows, labels = torch.atleast_2d(x), torch.atleast_2d(target)
-    real = (labels >= 0).to(torch.int64).cumprod(1).bool()
-    place = labels.clamp(min=0)
-    close = 1 - rows.gather(1, place)[:, :, None] + rows[:, None, :] > 0
-    close = close & real[:, :, None] & (torch.atleast_2d(is_target) == 0)[:, None, :]
-    pulls = close.to(torch.promote_types(x.dtype, torch.float32)) / rows.shape[1]
+    from opentrn.torch.own_decompositions import label_margins  # with Dynamo, when it is first needed
+
+    margins, place, _ = label_margins(x, target)
+    pulls = (margins > 0).to(torch.promote_types(x.dtype, torch.float32)) / margins.shape[2]
     out = pulls.sum(1).scatter_add(1, place, -pulls.sum(2))
-    out = out / rows.shape[0] if reduction == 1 else out
+    out = out / out.shape[0] if reduction == 1 else out
     return (out * (grad.reshape(-1, 1) if grad.dim() else grad)).reshape(x.shape).to(x.dtype)
 
 

@@ -563,7 +563,27 @@ def _places_of_rows(ends, columns, *, out_int32=False, transpose=False):
     return torch.stack([t.to(kind) for t in (reversed(found) if transpose else found)])
 
 
+def label_margins(x, target):
+    """For each row, target and class how far the class comes within one of the target (0 where there is no such pair), the targets'
+    places, and which classes are targets. Targets end at the first that is -1, what stands behind is nothing."""
+    rows, labels = torch.atleast_2d(x), torch.atleast_2d(target)
+    real = (labels >= 0).to(torch.int64).cumprod(1).bool()
+    place = torch.where(real, labels, 0)
+    among = (torch.where(real, labels, -1)[:, :, None] == torch.arange(rows.shape[1], device=x.device)).any(1)
+    margins = (1 - rows.gather(1, place)[:, :, None] + rows[:, None, :]).clamp(min=0)
+    return torch.where(real[:, :, None] & ~among[:, None, :], margins, 0), place, among
+
+
+def _multilabel_margin(x, target, reduction):
+    """torch's own takes what stands behind the last target for the first class."""
+    margins, _, among = label_margins(x, target)
+    each = margins.sum((1, 2)) / margins.shape[2]
+    loss = each.mean() if reduction == 1 else each.sum() if reduction == 2 else each.reshape(x.shape[:-1])
+    return loss, among.to(x.dtype).reshape(target.shape)
+
+
 OWN = {
+    aten.multilabel_margin_loss_forward.default: _multilabel_margin,
     aten._convert_indices_from_coo_to_csr.default: _ends_of_rows,
     aten._convert_indices_from_csr_to_coo.default: _places_of_rows,
     aten.mode.default: _mode,
