@@ -139,7 +139,7 @@ get_requires_for_build_editable = get_requires_for_build_sdist = get_requires_fo
 def _package_files():
     """Beside the code: chip files to copy and change, the header for C programs, the mark of a typed
     package."""
-    yield from (p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".csv", ".cpp") or p.name == "py.typed")
+    yield from (p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".csv", ".cpp", ".h") or p.name == "py.typed")
     yield from (ROOT / "chips").iterdir()
     yield ROOT / "include" / "otrn.h"
 

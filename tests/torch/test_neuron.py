@@ -460,6 +460,45 @@ def test_kernels_of_ours_are_not_captured(fresh):
     assert not [why for why in seen if "sized.py" in why or "Tensor.item" in why], seen
 
 
+def test_torch_accelerator_tells_memory():
+    accelerator, x = torch.accelerator, torch.empty(1000, device="neuron")
+    accelerator.reset_peak_memory_stats()
+    before = accelerator.memory_allocated()
+    y = torch.empty(500, device="neuron")
+    assert accelerator.memory_allocated() == torch.neuron.memory_allocated() == before + 2000
+    del y
+    assert accelerator.memory_allocated() == before and accelerator.max_memory_allocated() == before + 2000
+    free, total = accelerator.get_memory_info()
+    assert total - free == before and torch.neuron.mem_get_info() == (free, total)
+    accelerator.empty_cache()
+    accelerator.empty_host_cache()
+    assert torch.float32 in accelerator.get_device_capability()["supported_dtypes"]
+    x.record_stream(torch.neuron.current_stream())
+
+
+def test_pinned_memory_is_known():
+    x = torch.ones(8)
+    pinned = x.pin_memory()
+    assert pinned.is_pinned() and pinned[3:].is_pinned() and not x.is_pinned()
+    assert torch.equal(pinned.to("neuron", non_blocking=True).cpu(), x)
+    assert torch.empty_like(x, pin_memory=True).is_pinned()
+
+
+def test_a_module_that_moves_keeps_its_tensors():
+    layer = nn.Linear(2, 2)
+    weight, optimizer = layer.weight, torch.optim.SGD(layer.parameters(), 0.1)
+    layer.to("neuron")
+    assert layer.weight is weight and weight.is_neuron
+    layer(torch.ones(1, 2).to("neuron")).sum().backward()
+    grad = weight.grad
+    layer.load_state_dict(layer.state_dict())
+    assert layer.weight.grad is grad
+    before = weight.detach().cpu()
+    optimizer.step()
+    layer.cpu()
+    torch.testing.assert_close(weight.detach(), before - 0.1)
+
+
 def test_labels_behind_the_last_are_nothing():
     x, labels = torch.tensor([[0.1, 0.2, 0.4, 0.8], [0.5, -0.3, 0.2, 0.9]]), torch.tensor([[3, 0, -1, 1], [-1, -1, 2, 3]])
     for reduction in ("none", "mean", "sum"):

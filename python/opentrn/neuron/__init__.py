@@ -47,7 +47,6 @@ def _register():
     torch._register_device_module("neuron", sys.modules[__name__])
     sys.modules["torch.neuron"] = sys.modules[__name__]
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
-    torch.__future__.set_swap_module_params_on_conversion(True)  # tied weights stay tied in .to("neuron")
     _groups.register()
     if not _load_now():
         _hold_place()
@@ -151,7 +150,7 @@ def get_device_capability(device=None):
 
 
 def get_device_properties(device=None):
-    return types.SimpleNamespace(name=get_device_name(device), total_memory=_memory_size())
+    return types.SimpleNamespace(name=get_device_name(device), total_memory=mem_get_info(device)[1])
 
 
 def can_device_access_peer(device, peer):
@@ -161,39 +160,35 @@ def can_device_access_peer(device, peer):
 # --- memory: the host's ---------------------------------------------------------------------------
 
 
-def _memory_size():
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def _of_memory(function, nothing):
+    """One of torch.accelerator's functions, for one device; nothing: what it gives before there is any."""
+
+    def call(device=None):
+        return function(_index(device)) if _loaded else nothing
+
+    return call
 
 
-def memory_allocated(device=None):
-    return native.load().neuron_memory(0) if _loaded else 0
-
-
-def max_memory_allocated(device=None):
-    return native.load().neuron_memory(1) if _loaded else 0
-
-
-memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
-
-
-def reset_peak_memory_stats(device=None):
-    if _loaded:
-        native.load().neuron_memory_reset()
-
-
-reset_max_memory_allocated = reset_peak_memory_stats
+_memory = torch.accelerator.memory
+memory_allocated = _of_memory(_memory.memory_allocated, 0)
+max_memory_allocated = _of_memory(_memory.max_memory_allocated, 0)
+memory_reserved = _of_memory(_memory.memory_reserved, 0)
+max_memory_reserved = _of_memory(_memory.max_memory_reserved, 0)
+reset_peak_memory_stats = reset_max_memory_allocated = _of_memory(_memory.reset_peak_memory_stats, None)
+reset_accumulated_memory_stats = _of_memory(_memory.reset_accumulated_memory_stats, None)
+memory_stats = _of_memory(_memory.memory_stats, {})
 
 
 def mem_get_info(device=None):
-    return _memory_size() - memory_allocated(), _memory_size()
-
-
-def memory_stats(device=None):
-    return {"allocated_bytes.all.current": memory_allocated(), "allocated_bytes.all.peak": max_memory_allocated()}
+    _lazy_init()
+    return _memory.get_memory_info(_index(device))
 
 
 def empty_cache():
     pass
+
+
+ipc_collect = empty_cache
 
 
 # --- streams and events: work is done when a call returns -----------------------------------------

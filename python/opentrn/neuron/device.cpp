@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// device.cpp — the device `neuron` of PyTorch: memory, devices, and the road of an eager operator.
+// device.cpp — the device `neuron` of PyTorch: devices, and the road of an eager operator. Its memory is in memory.h.
 //
 // The device's memory is the host's, as that of the virtual chip is, so a copy between CPU and device is a memcpy and a
 // compiled program takes a tensor's address as it is. An operator that reaches this device becomes a key: its name, the
@@ -47,15 +47,13 @@
 #include <ATen/ops/zero_native.h>
 #include <ATen/native/ResizeCommon.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <c10/core/impl/alloc_cpu.h>
 #include <torch/library.h>
 
 #include <chrono>
-#include <cstring>
-#include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "memory.h"
 #include "otrn.h"
 
 using at::IValue;
@@ -64,48 +62,7 @@ using torch::jit::Stack;
 
 namespace {
 
-constexpr auto kNeuron = at::DeviceType::PrivateUse1;
-
-// --- memory and devices -----------------------------------------------------------------------------------------------
-
-std::atomic<int64_t> allocated{0}, peak{0};
-std::atomic<int> device_count{1};
-thread_local c10::DeviceIndex current_device = 0;
-
-// The size stands before the memory, in a cache line of its own. What is given back is the memory itself: a storage that copies on
-// write (torch._lazy_clone) asks for that.
-constexpr size_t kHead = 64;
-
-void release(void *memory) {
-    char *base = static_cast<char *>(memory) - kHead;
-    allocated -= *reinterpret_cast<int64_t *>(base);
-    c10::free_cpu(base);
-}
-
-struct Allocator final : at::Allocator {
-    at::DataPtr allocate(size_t bytes) override {
-        at::Device device(kNeuron, current_device);
-        if (!bytes) return {nullptr, nullptr, &release_none, device};
-        char *base = static_cast<char *>(c10::alloc_cpu(bytes + kHead));
-        *reinterpret_cast<int64_t *>(base) = static_cast<int64_t>(bytes);
-        int64_t now = allocated += static_cast<int64_t>(bytes), most = peak;
-        while (now > most && !peak.compare_exchange_weak(most, now)) {}
-        return {base + kHead, base + kHead, &release, device};
-    }
-    static void release_none(void *) {}
-    at::DeleterFnPtr raw_deleter() const override { return nullptr; }
-    void copy_data(void *to, const void *from, std::size_t bytes) const override { memcpy(to, from, bytes); }
-};
-
-Allocator allocator;
-REGISTER_ALLOCATOR(kNeuron, &allocator)
-
-c10::DeviceIndex checked(c10::DeviceIndex index) {
-    if (index < 0) return current_device;
-    TORCH_CHECK(index < device_count, "neuron:", int(index), " is asked for, there are ", device_count.load(),
-                " devices (OPENTRN_DEVICES)");
-    return index;
-}
+// --- devices ----------------------------------------------------------------------------------------------------------
 
 double now_ms() {
     auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -134,6 +91,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     c10::Stream getNewStream(at::Device d, int) const override { return getStream(d); }
     c10::Stream exchangeStream(c10::Stream s) const override { return getStream(s.device()); }
     at::DeviceIndex deviceCount() const noexcept override { return static_cast<at::DeviceIndex>(device_count); }
+    c10::DeviceCapability getDeviceCapability(at::Device) const override { return {}; }
     void record(void **event, const c10::Stream &, at::DeviceIndex, c10::EventFlag) const override {
         if (!*event) *event = new double;
         *static_cast<double *>(*event) = now_ms();
@@ -179,8 +137,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     at::Generator getNewGenerator(c10::DeviceIndex) const override {
         return at::make_generator<at::CPUGeneratorImpl>(c10::default_rng_seed_val);
     }
-    at::Allocator *getPinnedMemoryAllocator() const override { return at::getCPUAllocator(); }
-    bool isPinnedPtr(const void *) const override { return false; }
+    at::Allocator *getPinnedMemoryAllocator() const override { return &pinned; }
+    bool isPinnedPtr(const void *at) const override { return pinned.holds(at); }
     at::Device getDeviceFromPtr(void *) const override { return {kNeuron, current_device}; }
     void resizePrivateUse1Bytes(const c10::Storage &storage, size_t bytes) const override {
         resize_bytes(storage, bytes);
@@ -814,6 +772,14 @@ Tensor &set_nothing(Tensor &self) {
     return set_part(self, none, 0, c10::SymInt(0), {});
 }
 
+// May a tensor become what another is, as a parameter's data does in module.to()? It stays the same tensor, tied where it was tied.
+bool may_become(const Tensor &self, const Tensor &from) {
+    return self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(from.key_set()) ||
+           (self.layout() == at::kStrided && from.layout() == at::kStrided && (self.is_cpu() || on_neuron(self)) && (from.is_cpu() || on_neuron(from)));
+}
+
+void record_stream(Tensor &, at::Stream) {} // all work is done
+
 Tensor host_view(const Tensor &t) { return host_alias(t); }
 Tensor device_view(const Tensor &t) { return device_alias(t, {kNeuron, current_device}); }
 
@@ -830,6 +796,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_copy_from_and_resize", &copy_and_resize);
     m.impl("_local_scalar_dense", &item);
     m.impl("equal", &equal);
+    m.impl("record_stream", &record_stream);
+    m.impl("_has_compatible_shallow_copy_type", &may_become);
     m.impl("index.Tensor", &index_any);
     m.impl("masked_scatter_", torch::CppFunction::makeFromBoxedFunction<&masked_scatter>());
     m.impl("_index_put_impl_", torch::CppFunction::makeFromBoxedFunction<&index_put>());
@@ -984,6 +952,4 @@ void *neuron_program(void *exe, const int64_t *row) {
 }
 
 int64_t neuron_runs(void *entry) { return static_cast<Entry *>(entry)->runs; }
-int64_t neuron_memory(int highest) { return highest ? peak : allocated; }
-void neuron_memory_reset() { peak = allocated.load(); }
 }

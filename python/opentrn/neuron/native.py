@@ -17,6 +17,7 @@ import torch
 from opentrn import _library
 
 SOURCE = pathlib.Path(__file__).with_name("device.cpp")
+MEMORY = SOURCE.with_name("memory.h")
 _FLAGS = ["-O2", "-std=c++20", "-fPIC", "-shared", "-w"]
 
 
@@ -27,7 +28,7 @@ def _compiler():
 def path():
     """Where the library is or will be: one per torch, compiler flags and source."""
     header = pathlib.Path(_library.include_path(), "otrn.h").read_bytes()
-    parts = [torch.__version__, *_FLAGS, SOURCE.read_bytes(), header]
+    parts = [torch.__version__, *_FLAGS, SOURCE.read_bytes(), MEMORY.read_bytes(), header]
     digest = hashlib.sha256(b"\0".join(p if isinstance(p, bytes) else p.encode() for p in parts)).hexdigest()
     return _library.cache_path() / "torch" / f"neuron-{torch.__version__}-{digest[:16]}.so"
 
@@ -100,8 +101,6 @@ _PROTOTYPES = {  # name: (result, arguments)
     "neuron_host": (_P, []),
     "neuron_program": (_P, [_P, ctypes.POINTER(ctypes.c_int64)]),
     "neuron_runs": (ctypes.c_int64, [_P]),
-    "neuron_memory": (ctypes.c_int64, [ctypes.c_int]),
-    "neuron_memory_reset": (None, []),
 }
 
 
