@@ -509,3 +509,17 @@ def test_labels_behind_the_last_are_nothing():
             loss.sum().backward()
             runs.append((loss.detach().cpu(), rows.grad.cpu()))
         torch.testing.assert_close(*runs)
+
+
+def test_torch_compile_without_a_backend():
+    """Nothing of ours is imported by then, and Inductor has no code for the device."""
+    code = """if True:
+        import torch
+        f = torch.compile(lambda x: x * 2 + 1)
+        assert f(torch.arange(3.0, device="neuron")).tolist() == [1, 3, 5]
+        import opentrn.torch
+        print(opentrn.torch.explain())
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "1 runs" in done.stdout and "(compiled)" in done.stdout
