@@ -69,3 +69,26 @@ def test_results_are_what_was_returned(tmp_path):
     assert out.returncode == 0, out.stderr
     for i, tensor in enumerate(expected.values()):
         np.testing.assert_allclose(np.load(tmp_path / f"result_{i}.npy"), tensor.detach().numpy(), rtol=1e-6, atol=1e-6)
+
+
+class Pooled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = torch.nn.Linear(4, 3)
+
+    def forward(self, x, scale):
+        return self.mix(x).sum(0) * x.shape[0] * scale
+
+
+def test_open_sizes_are_the_examples(tmp_path):
+    torch.manual_seed(0)
+    model, x = Pooled(), torch.randn(5, 4)
+    program = torch.export.export(model, (x, 3), dynamic_shapes=({0: torch.export.Dim("rows", min=2, max=16)}, None))
+    manifest = export_forward(program, tmp_path)
+    assert [a["shape"] for a in manifest["arguments"] if a["kind"] == "input"] == [[5, 4]]
+    files = ",".join(str(tmp_path / a["file"]) for a in manifest["arguments"])
+    command = [ROOT / "build" / "otrn", "run", tmp_path / "forward.mlir", "--target=inf2", f"--input={files}"]
+    out = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out.stderr
+    line = next(row for row in out.stdout.splitlines() if row.startswith("result 0:"))
+    assert [float(v) for v in line.split(":")[-1].strip(" []").split()] == pytest.approx(model(x, 3).tolist(), rel=1e-5)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
-from opentrn.torch import decompositions, randomness
+from opentrn.torch import decompositions, randomness, sizes
 from opentrn.torch.capture import plain_attention
 from opentrn.torch.export import _save
 from opentrn.torch.plan import Plan
@@ -37,6 +37,13 @@ def _arguments(program):
             known = program.state_dict if spec.target in program.state_dict else program.constants
             rows.append((_KINDS[spec.kind], spec.target, known[spec.target]))
     return rows
+
+
+def _settle_sizes(program):
+    """Sizes that were left open become those of the example's tensors: a file is a program of given sizes."""
+    if sizes.changing(program.graph_module):
+        values = [value for *_, value in _arguments(program)]
+        program.graph_module.graph = sizes.Specialised(program.graph_module, values).result.graph
 
 
 def _copy(node, val):
@@ -92,14 +99,18 @@ def export_forward(
 ) -> dict[str, Any]:
     """Writes forward.mlir, manifest.json and, unless inputs is False, in_000.npy, … into the folder `path`.
 
-    program: what torch.export.export gave, or a module with an example of its arguments, a tuple or a dict. The manifest
+    program: what torch.export.export gave, or a module with an example of its arguments, a tuple or a dict; open sizes
+    (dynamic_shapes) are taken from the example. The manifest
     lists arguments (kind parameter, buffer, constant or input; name, shape, type) and results in order, and is returned. Results
     are what the module returned (kind output; the name tells its place), then buffers and arguments it wrote to, with the argument each replaces.
     strict=False writes an operator the device lacks as a custom call under its own name.
     """
     program = _captured(program, example)
+    _settle_sizes(program)
     _row_major(program)
-    given, made = _arguments(program), _results(program)
+    left = {node.name for node in program.graph.nodes if node.op == "placeholder"}  # a number that was open is none of them any more
+    given = [row for row, spec in zip(_arguments(program), program.graph_signature.input_specs, strict=True) if spec.arg.name in left]
+    made = _results(program)
     randomness.replace_random(program.graph_module)
     plan = Plan(program.graph_module, "torch.forward", strict=strict, only_text=True)
     written, values = plan.single_program([tensor for *_, tensor in given])

@@ -57,7 +57,7 @@ def _symbols(module, args):
     return found
 
 
-class _Specialised:
+class Specialised:
     """The graph being rewritten: old node -> new node or number, and each new node's fake value in its meta."""
 
     def __init__(self, module, args):
@@ -142,7 +142,7 @@ class Plans:
     @outside.hidden()
     def _make(self, args):
         with no_collection(), unset_fake_temporarily(), titles.with_given(self.given):
-            return Plan(_Specialised(self.module, args).result, self.name)
+            return Plan(Specialised(self.module, args).result, self.name)
 
     def __call__(self, args):
         key = tuple([_key(args[i]) for i in self.open])
