@@ -86,6 +86,7 @@ typedef struct Plan {
     uint32_t fence;         // of Lower's, the next
     double through;         // ns: when all collectives so far are
     double began;           // ns: when the round did
+    bool patient;           // nothing is left to do but to wait for collectives
     VEC(double) round_ns;   // … each, by number
     VEC(uint32_t) flying;   // collectives, as placed; those before `landed` are through
     uint32_t landed;
@@ -312,18 +313,18 @@ static bool follows(const Plan *p, const Work *w, int part, int core, const Work
     return false;
 }
 
-// With the step in this round, the meeting before it would wait for a collective that was not through; with the next one nobody waits.
-static bool holds_up(const Plan *p, const Work *w, int part, int core, const double t[2]) {
-    for (uint32_t k = w->preds; k; k = p->links.at[k].next) {
+// With the step in this round, the meeting before it, and so all of the round, would wait for a collective that was not through.
+static bool holds_up(const Plan *p, const Work *w, int part, int core) {
+    for (uint32_t k = w->preds; k && !p->patient; k = p->links.at[k].next) {
         const Work *pred = &p->work[p->links.at[k].step];
-        if (pred->done > p->began && pred->done <= later(t) && follows(p, w, part, core, pred))
+        if (pred->done > p->began && follows(p, w, part, core, pred))
             return true;
     }
     return false;
 }
 
-static bool may(const Plan *p, const Work *w, int part, int core, const double t[2], uint32_t round) {
-    return !crosses(p, w, part, core, round) && !holds_up(p, w, part, core, t);
+static bool may(const Plan *p, const Work *w, int part, int core, uint32_t round) {
+    return !crosses(p, w, part, core, round) && !holds_up(p, w, part, core);
 }
 
 // Who may do it now, rather the core with less to do; -1: nobody before the next meeting. Engines work in order: what reads a collective that is
@@ -341,11 +342,11 @@ static int who_may(const Plan *p, uint32_t i, const double t[2], uint32_t round)
             return -1;
     }
     if (w->shared)
-        return may(p, w, 0, 0, t, round) && may(p, w, 1, 1, t, round) ? PAIR_SHARED : -1;
+        return may(p, w, 0, 0, round) && may(p, w, 1, 1, round) ? PAIR_SHARED : -1;
     bool full = !oldest && !w->first_core && t[1 - lighter] - t[lighter] > 2 * p->step_ns;
     for (int turn = 0; turn < (full ? 1 : 2); turn++) {
         int core = turn ? 1 - lighter : lighter;
-        if (!(w->first_core && core) && may(p, w, 0, core, t, round))
+        if (!(w->first_core && core) && may(p, w, 0, core, round))
             return core;
     }
     return -1;
@@ -360,7 +361,7 @@ static bool wants_meeting(const Plan *p, uint32_t i, const double t[2], uint32_t
         if (!p->work[p->links.at[k].step].round)
             return false;
     bool waits = crosses(p, w, 0, 0, round) || (w->shared && crosses(p, w, 1, 1, round));
-    return waits && !holds_up(p, w, 0, 0, t) && !(w->shared && holds_up(p, w, 1, 1, t));
+    return waits && !holds_up(p, w, 0, 0) && !(w->shared && holds_up(p, w, 1, 1));
 }
 
 // Whoever takes the memory of a collective's operands waits for it. As long as they are few, they keep it until it is through.
@@ -402,9 +403,18 @@ static void place(Plan *p, uint32_t i, uint32_t before, int who, uint32_t round,
     VEC_PUSH(p->a, &p->order, i);
 }
 
+// The oldest step, which is the first of its round, waits for collectives; so does the meeting before it.
+static void wait_for(Plan *p, uint32_t i, double t[2]) {
+    double through = later(t);
+    for (uint32_t k = p->work[i].preds; k; k = p->links.at[k].next)
+        through = fmax(through, p->work[p->links.at[k].step].done);
+    p->out->two_ns -= through - later(t); // one core would wait as well
+    t[0] = t[1] = p->round_ns.at[p->round_ns.n - 1] = p->began = through;
+}
+
 static void schedule(Plan *p) {
     double t[2] = {0, 0};
-    uint32_t round = 1;
+    uint32_t round = 1, filled = 0; // steps in it
     p->flying.n = p->landed = p->round_ns.n = 0, p->held = 0;
     for (uint32_t i = 0; i <= round; i++)
         VEC_PUSH(p->a, &p->round_ns, 0);
@@ -417,12 +427,17 @@ static void schedule(Plan *p) {
                 break;
             if (who < 0)
                 continue;
+            if (p->patient)
+                wait_for(p, i, t);
             place(p, i, before, who, round, t);
             break;
         }
-        if (who >= 0)
+        if (who >= 0 || !filled) {
+            assert(who >= 0 || !p->patient);
+            filled += who >= 0, p->patient = who < 0;
             continue;
-        round++;
+        }
+        round++, filled = 0;
         t[0] = t[1] = p->began = later(t);
         VEC_PUSH(p->a, &p->round_ns, p->began);
     }
