@@ -23,7 +23,7 @@
 #define CUT_RUN_BYTES 256     // runs that a cut should leave
 #define BATCH_CUT 128         // long axes of shared ones are cut at a multiple of it
 #define GAIN 1.6              // windows in SBUF: how much longer they may seem to take
-#define GAIN_TURNED 3.5
+#define GAIN_SINGLE 3.5       // … with one channel: windows are single elements then, which transfers take one by one
 #define SURE_GAIN 0.9         // of the time that a cut is thought to take: what it does not know of its neighbours is less
 #define SMALL_NS 10000.0      // below this nobody counts, unless there are groups
 
@@ -226,12 +226,12 @@ static bool slab_of(const Conv *c, const Views *v, Slab *s) {
 }
 
 // Whether a phase goes so, and what it takes then; ns, insts: what it is thought to take otherwise, which leaves out how often
-// transfers are waited for, and that some chips turn every tap's tile by the array.
-static bool in_slabs(const Conv *c, const Views *v, bool no_turns, double *ns, int64_t *insts) {
+// transfers are waited for. The same for every chip: k adds up in another order.
+static bool in_slabs(const Conv *c, const Views *v, double *ns, int64_t *insts) {
     Slab s;
     double slab;
     int64_t n;
-    double gain = no_turns && c->xs[c->f.in_feature] == 1 ? GAIN_TURNED : GAIN;
+    double gain = v->taps.axis[c->f.ns].n == 1 ? GAIN_SINGLE : GAIN;
     bool fits = slab_of(c, v, &s) && slab_cost(cost_reference(), &s, &slab, &n);
     if (!fits || slab > gain * *ns)
         return false;
@@ -257,7 +257,7 @@ bool conv_is_product(const Hlo *h, const HloOp *op, Why *why) {
         double ns;
         int64_t n;
         choose(&c, &v, &ns, &n);
-        in_slabs(&c, &v, false, &ns, &n);
+        in_slabs(&c, &v, &ns, &n);
         total += ns * (double)c.ngroups;
         insts += (double)n * (double)c.ngroups;
     }
@@ -313,7 +313,7 @@ void emit_conv(Emit *e, const Step *s) {
         int64_t n;
         Views first = views_of(&c, phase, 0);
         Choice ch = choose(&c, &first, &ns, &n);
-        bool slabs = in_slabs(&c, &first, e->chip->dma_transpose <= 0, &ns, &n);
+        bool slabs = in_slabs(&c, &first, &ns, &n);
         if (!slabs)
             ch = choose_sides(e, &c, &first, ch);
         for (int64_t group = 0; group < c.ngroups; group++) {
