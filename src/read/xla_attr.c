@@ -480,8 +480,9 @@ void xla_attrs(Xla *x, OpId id, Pb m) {
         name_enum(x, id, AK_COMPARISON_DIRECTION, pb_text(x, m, 63));
         name_enum(x, id, AK_COMPARE_TYPE, pb_text(x, m, 72));
         HloAttr *type = hlo_attr_slot(x->h, id, AK_COMPARE_TYPE);
-        const HloType *in = hlo_value_type(x->h, hlo_operand(x->h, hlo_at(x->h, id), 0));
-        if (type->kind == HA_ENUM && type->i == CMPT_TOTALORDER && !dtype_is_float(in->dtype))
+        const HloOp *op = hlo_at(x->h, id);
+        bool total = type->kind == HA_ENUM && type->i == CMPT_TOTALORDER && op->noperands;
+        if (total && !dtype_is_float(hlo_value_type(x->h, hlo_operand(x->h, op, 0))->dtype))
             *type = (HloAttr){0}; // integers have one order only
     }
     if (code == HLO_CUSTOM_CALL)
