@@ -18,7 +18,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
-from opentrn._predict import command
+from opentrn._predict import command, errors, layout
 from opentrn._predict.fault import Fault
 
 
@@ -42,15 +42,35 @@ def predicted(row, folder, prices):
     return job, command.predict(job, command.layout_of(job, shape), prices[job.machine])
 
 
+def off(row, told):
+    """How much longer the published step took than the predicted one, as a share."""
+    return float(row["published"]) / told["tokens_per_s"] - 1
+
+
+def table():
+    """Rows of accelerators as chips/errors.csv keeps them."""
+    with tempfile.TemporaryDirectory() as folder:
+        configs(folder)
+        for row in rows():
+            if "=trn" not in row["words"]:
+                job, told = predicted(row, folder, {})
+                at = errors.features(job, layout.Layout(**told["layout"]), told)
+                yield {"error": f"{100 * off(row, told):.1f}", **at, "sort": errors.sort(job)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="rows whose name, configuration or words have it; without it all but Trainium's")
     parser.add_argument("--all", action="store_true", help="a line for each row")
     parser.add_argument("--commands", action="store_true", help="print the rows as commands, nothing else")
+    parser.add_argument("--keep", action="store_true", help="write the errors of accelerators into chips/errors.csv")
     parser.add_argument("--configs", default="", help="write the configurations into this folder, nothing else")
     o = parser.parse_args()
     if o.configs:
         return configs(o.configs)
+    if o.keep:
+        errors.keep_others(list(table()))
+        return 0
     wanted = [r for r in rows(o.only) if o.only or "=trn" not in r["words"]]
     if o.commands:
         print("\n".join(f"opentrn predict {r['config']}.json {r['words']}" for r in wanted))
@@ -64,11 +84,11 @@ def main():
             except Fault as fault:
                 print(f"{row['what']:28} {fault}")
                 continue
-            off = 100 * (float(row["published"]) / told["tokens_per_s"] - 1)  # of the step's time
-            found[row["what"].split()[0].partition("-")[0], job.machine.name, row["fitted"]].append(off)
+            error = 100 * off(row, told)
+            found[row["what"].split()[0].partition("-")[0], job.machine.name, row["fitted"]].append(error)
             if o.all:
                 fits = "" if told["fits"] else "  said not to fit"
-                print(f"{row['what']:28} {job.nodes:4} x {job.machine.name:17} {float(row['published']):10.5g} {told['tokens_per_s']:10.5g} {off:+7.1f}%{fits}", flush=True)
+                print(f"{row['what']:28} {job.nodes:4} x {job.machine.name:17} {float(row['published']):10.5g} {told['tokens_per_s']:10.5g} {error:+7.1f}%{fits}", flush=True)
     for (what, name, fitted), offs in found.items():
         mean, most = sum(map(abs, offs)) / len(offs), max(offs, key=abs)
         print(f"{what:10} {name:17} {len(offs):4} rows, mean absolute error {mean:5.1f}%, mean {sum(offs) / len(offs):+6.1f}%, worst {most:+6.1f}%  {fitted}")

@@ -441,7 +441,7 @@ def test_steps_published_elsewhere(tmp_path):
         if "=trn" not in row["words"]:
             job, told = others.predicted(row, tmp_path, {})
             off[bool(row["fitted"])].append(abs(float(row["published"]) / told["tokens_per_s"] - 1))
-            assert (told["expected_error"] is None) == (bool(job.model.experts) or job.software == "tuned" or job.machine.chip[0] in "vb")
+            assert told["expected_error"] is not None
     assert [len(v) for v in off.values()] == [34, 168] and all(sum(v) / len(v) < 0.12 for v in off.values())
 
 
@@ -450,7 +450,7 @@ def test_what_nobody_compiled_costs_no_compiling(tmp_path):
     shape = ["--instance=p5.48xlarge", "--tp=1", "--pp=1", "--seq=256", "--global-batch=64"]
     quick, usual = (predict(tmp_path, *shape, f"--software={k}").stdout for k in ("tuned", "compiled"))
     assert "software=tuned" in quick and "software=compiled" in usual and "compiling      not priced" in quick
-    assert "expected error not known" in quick and "expected error not known" not in usual
+    assert "expected error not known" not in quick + usual and "expected error not known" in predict(tmp_path, "--instance=mi300x-8", *shape[1:]).stdout
     ran = predict(tmp_path, *shape, "--days=14", f"--report={tmp_path / 'page.html'}")
     assert ran.returncode == 0 and "goodput" in ran.stdout and "cache" not in ran.stdout, ran
     page = (tmp_path / "page.html").read_text()

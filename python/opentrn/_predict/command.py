@@ -75,8 +75,8 @@ def parser(command="predict"):
         ("micro-batch", "sequences of a replica at once"), ("chunks", "pieces of an interleaved pipeline's stage"),
     ):  # fmt: skip
         p.add_argument(f"--{name}", type=whole, metavar="N", help=text + ("; what is not given is searched" if name == "tp" else ""))
-    p.add_argument("--seq", type=whole, metavar="N", help="tokens of a sequence")
-    p.add_argument("--global-batch", type=whole, metavar="N", help="sequences between two updates")
+    p.add_argument("--seq", type=whole, metavar="N", help="tokens of a sequence [4096, of encoders 512; all positions of a model that learns them]")
+    p.add_argument("--global-batch", type=whole, metavar="N", help="sequences between two updates [one micro-batch of each replica, of a pipeline 4 for each of --pp]")
     p.add_argument("--recompute", choices=layout.RECOMPUTE, help="what the backward pass computes again")
     p.add_argument("--precision", choices=tuple(layout.PRECISIONS), default="bf16", help="[bf16]; amp: bf16 products, fp32 weights")
     p.add_argument("--optimizer", choices=("adamw", "lamb", "sgd"), default="adamw", help="[adamw]")

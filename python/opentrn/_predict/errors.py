@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a prediction is off, judging by the published steps nearest to it (chips/errors.csv, which accuracy/steps.py and
-accuracy/gpus.py write with --keep; `otrn` reads the same, and of GPUs the errors of steps given as programs, accuracy/roofs.py's)."""
+"""How far a prediction is off, judging by the published steps nearest to it (chips/errors.csv, which accuracy/steps.py, gpus.py and
+others.py write with --keep; `otrn` reads the same but for others.py's, and of GPUs the errors of steps given as programs, accuracy/roofs.py's)."""
 
 import csv
 import functools
@@ -10,9 +10,10 @@ import pathlib
 
 from opentrn import _library
 
-FIELDS = ("id", "chip", "task", "precision", "parameters", "seq", "nodes", "tp", "pp", "zero", "recompute", "error", "program")
+FIELDS = ("id", "chip", "task", "precision", "parameters", "seq", "nodes", "tp", "pp", "zero", "recompute", "error", "program", "sort")
 _NEAREST = 3
-ROOFS = ("a100", "a100-80", "h100", "h200")  # chips in it that are priced by roofs
+ROOFS = ("a100", "a100-80", "b200", "h100", "h200", "v5e", "v5p", "v6e")  # chips in it that are priced by roofs
+OTHERS = "o"  # begins the names of accuracy/others.py's
 
 
 def table():
@@ -20,16 +21,27 @@ def table():
 
 
 def _write(rows):
-    lines = [",".join(r[k] for k in FIELDS) for r in sorted(rows, key=lambda r: r["id"])]
-    head = ["# SPDX-License-Identifier: Apache-2.0", "# Errors of predicted steps in percent of the published time; accuracy/steps.py, gpus.py and (program) roofs.py write them with --keep."]
+    lines = [",".join(r[k] for k in (FIELDS if r["sort"] else FIELDS[:-1])) for r in sorted(rows, key=lambda r: r["id"])]
+    head = ["# SPDX-License-Identifier: Apache-2.0", "# Errors of predicted steps in percent of the published time; accuracy/steps.py, gpus.py, others.py (with a sort) and (program) roofs.py write them with --keep."]
     table().write_text("\n".join([*head, ",".join(FIELDS), *lines]) + "\n", encoding="utf-8")
 
 
 def keep(rows, chips):
     """Puts rows in the place of those of these chips."""
     programs = {r["id"]: r["program"] for r in _rows()}
-    new = [{k: str({"program": programs.get(r["id"], ""), **r}[k]) for k in FIELDS} for r in rows]
-    _write([r for r in _rows() if r["chip"] not in chips] + new)
+    new = [{k: str({"program": programs.get(r["id"], ""), "sort": "", **r}[k]) for k in FIELDS} for r in rows]
+    _write([r for r in _rows() if r["chip"] not in chips or r["sort"]] + new)
+
+
+def keep_others(rows):
+    """Puts rows, each with its sort, in the place of all that have one."""
+    new = [{k: str({"program": "", **r, "id": f"{OTHERS}{i:04}"}[k]) for k in FIELDS} for i, r in enumerate(rows, 1)]
+    _write([r for r in _rows() if not r["sort"]] + new)
+
+
+def sort(job):
+    """Which software, and whether its model has experts: what some of the published steps were of."""
+    return job.software + "+experts" * bool(job.model.experts)
 
 
 def keep_programs(errors):
@@ -40,7 +52,7 @@ def keep_programs(errors):
 @functools.cache
 def _rows():
     with open(table(), encoding="utf-8") as file:
-        return [{**r, "program": r.get("program") or ""} for r in csv.DictReader(v for v in file if not v.startswith("#"))]
+        return [{**r, "program": r.get("program") or "", "sort": r.get("sort") or ""} for r in csv.DictReader(v for v in file if not v.startswith("#"))]
 
 
 def features(job, x, result):
@@ -74,7 +86,9 @@ def expected(job, x, result):
     same = [r for r in _rows() if (r["chip"] in ROOFS) == roofs]  # a compiler's errors say nothing of roofs'
     if roofs:
         same = [r for r in same if r["chip"] == at["chip"]]  # shares of the peaks are the chip's own
-    if not same or job.model.experts or (roofs and job.software == "tuned"):  # none of the rows has experts or a vendor's own kernels
+    same = [r for r in same if r["sort"].endswith("+experts") == bool(job.model.experts)]
+    if not same:
         return {"expected_error": None, "expected_error_rows": []}
-    near = sorted(same, key=lambda row: distance(row, at))[:_NEAREST]
+    tuned = job.software == "tuned"
+    near = sorted(same, key=lambda row: distance(row, at) + 2.0 * (row["sort"].startswith("tuned") != tuned))[:_NEAREST]
     return {"expected_error": sum(abs(float(r["error"])) for r in near) / max(len(near), 1) / 100, "expected_error_rows": [r["id"] for r in near]}
