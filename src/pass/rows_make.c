@@ -11,7 +11,7 @@
 
 uint32_t rows_make_operand(RowsMake *m, ValueId v, int64_t kind) {
     for (uint32_t i = 0; i < m->operands.n; i++)
-        if (m->operands.at[i] == v && m->kinds.at[i] == kind)
+        if (m->kinds.at[i] == kind && before_reshapes(m->h, m->operands.at[i]) == before_reshapes(m->h, v))
             return i;
     VEC_PUSH(m->c->scratch, &m->operands, v);
     VEC_PUSH(m->c->scratch, &m->kinds, kind);

@@ -235,6 +235,55 @@ static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t str
     put_dma(r->e, queue, rows.hbm, rows.sbuf);
 }
 
+// --- numbers per row ---------------------------------------------------------------------------------
+
+// A queue begins a transfer now and then only, so those of numbers are few: one for all that lie equally far apart, in HBM and in SBUF
+// (place_columns), which are most often all that a program takes or gives.
+static void move_joined(RowOp *r, const RowNumber *a, uint32_t n, int64_t p0, bool out) {
+    const Node *node = rows_node(r, a->node);
+    int64_t size = (int64_t)dtype_bytes(node->dtype), far = n > 1 ? (a[1].off - a->off) / size : 1;
+    int64_t near = n > 1 ? ((int64_t)rows_place(r, a[1].node) - (int64_t)rows_place(r, a->node)) / size : 1;
+    int queue = queue_for(r, out);
+    Haz *haz[NUMBERS_MOST];
+    assert(n <= NUMBERS_MOST && NUMBERS_MOST <= REC_READS && NUMBERS_MOST <= REC_WRITES);
+    for (uint32_t i = 0; i < n; i++)
+        haz[i] = rows_haz(r, a[i].node);
+    View there = VIEW(mem_hbm(a->addr + (uint64_t)(p0 * r->group * size)), node->dtype, {r->m, r->group}, {n, far}, {r->group, 1});
+    View here = VIEW((Mem){.addr = rows_place(r, a->node)}, node->dtype, {r->m}, {n, near}, {r->group, 1});
+    rows_loc(r, a->node);
+    emit_inst(r->e, isa_dma(ENG_SYNC, queue, out ? there : here, out ? here : there), out ? haz : NULL, out ? n : 0, out ? NULL : haz, out ? 0 : n);
+}
+
+// From one to the next, in HBM and in SBUF.
+static bool is_as_far(const RowOp *r, const RowNumber *a, const RowNumber *b) {
+    return a[1].off - a->off == b[1].off - b->off &&
+           rows_place(r, a[1].node) - rows_place(r, a->node) == rows_place(r, b[1].node) - rows_place(r, b->node);
+}
+
+static bool may_join(const RowOp *r, const RowNumber *a, const RowNumber *b) {
+    int64_t size = (int64_t)dtype_bytes(rows_node(r, a->node)->dtype), far = b->off - a->off;
+    return rows_node(r, a->node)->dtype == rows_node(r, b->node)->dtype && a->base == b->base && a->mul == b->mul && far % size == 0 &&
+           far >= r->rows * size && far / size <= INT32_MAX;
+}
+
+static void move_numbers(RowOp *r, const RowNumber *a, uint32_t n, int64_t p0, bool out) {
+    for (uint32_t i = 0, k; i < n; i += k) {
+        for (k = 1; i + k < n && k < NUMBERS_MOST && may_join(r, a + i + k - 1, a + i + k) && is_as_far(r, a + i, a + i + k - 1);)
+            k++;
+        move_joined(r, a + i, k, p0, out);
+    }
+}
+
+// The first of the nodes, or the last.
+static uint32_t end_of(const RowNumber *a, uint32_t n, bool last) {
+    uint32_t end = UINT32_MAX;
+    for (uint32_t i = 0; i < n; i++)
+        end = end == UINT32_MAX || (a[i].node > end) == last ? a[i].node : end;
+    return end;
+}
+
+void rows_store_columns(RowOp *r, int64_t p0) { move_numbers(r, r->gives, r->ngives, p0, true); }
+
 static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     const Hlo *h = r->e->l->h;
     const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
@@ -245,10 +294,7 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     for (uint32_t k = 0; k < ret->noperands; k++) {
         if (r->e->row_node[hlo_operand(h, ret, k)] != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
             continue; // not its result, or one that stays on the chip
-        if (rows_node(r, node)->full)
-            store(r, node, k, first_element(r, p0, c0), r->flat ? r->w : per, r->w);
-        else
-            store(r, node, k, p0 * r->group, r->group, (uint32_t)r->group);
+        store(r, node, k, first_element(r, p0, c0), r->flat ? r->w : per, r->w);
     }
 }
 
@@ -270,12 +316,12 @@ static void load_kept(RowOp *r) {
 
 // Numbers per row that need the reductions of `level` levels and no more.
 void rows_emit_columns(RowOp *r, uint32_t level, int64_t p0) {
+    if (level == 0)
+        move_numbers(r, r->takes, r->ntakes, p0, false);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = rows_node(r, i);
         if (n->full || n->scalar || n->kind == NODE_CONST || n->level != level)
             continue;
-        if (n->kind == NODE_INPUT)
-            load(r, i, 0, p0 * r->group, r->group, r->m, (uint32_t)r->group);
         if (n->kind != NODE_REDUCE)
             rows_emit_node(r, i, true);
     }
@@ -299,19 +345,21 @@ void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c
     bool last = pass < 0 || (uint32_t)pass == r->levels;
     r->first = first_element(r, p0, c0);
     for (uint32_t i = 0; i < r->nodes.n; i++) {
+        if (pass < 0 && i == end_of(r->takes, r->ntakes, false))
+            move_numbers(r, r->takes, r->ntakes, p0, false);
         const Node *n = rows_node(r, i);
         if (!rows_runs_in(n, need, i, pass) || n->scalar || n->resident || n->kind == NODE_CONST)
             continue;
         if (n->kind == NODE_INPUT && n->full && !n->psum && !n->folded)
             load_full(r, i, p0, c0);
-        else if (n->kind == NODE_INPUT && !n->full)
-            load(r, i, 0, p0 * r->group, r->group, r->m, (uint32_t)r->group);
         if (r->block && !n->folded)
             make_operands(r, i);
         if (n->kind != NODE_INPUT || !n->full)
             rows_emit_node(r, i, c0 == 0);
-        if (n->is_output && last && (n->full || pass < 0))
+        if (n->is_output && last && n->full)
             store_outputs(r, i, p0, c0);
+        if (pass < 0 && i == end_of(r->gives, r->ngives, true))
+            rows_store_columns(r, p0);
     }
 }
 
@@ -340,12 +388,6 @@ static void emit_tile(RowOp *r, int64_t p0) {
                 rows_emit_beside(r, i);
     }
     rows_store_columns(r, p0);
-}
-
-void rows_store_columns(RowOp *r, int64_t p0) {
-    for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (!rows_node(r, i)->full && rows_node(r, i)->is_output)
-            store_outputs(r, i, p0, 0);
 }
 
 // What is decided anew for a part of the program.

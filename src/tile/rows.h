@@ -53,6 +53,15 @@ typedef struct Node {
     Haz *haz; // one a row: of its columns; resident and scalar: [0]; in PSUM: of its copies
 } Node;
 
+#define NUMBERS_MOST 3 // per row, that one transfer moves
+
+// A node of numbers per row that are loaded or stored, and where the tensor lies.
+typedef struct RowNumber {
+    uint32_t node;
+    uint64_t addr, base; // base: what two must have in common to be in one transfer: segment, and the loop that moves them
+    int64_t off, mul;
+} RowNumber;
+
 typedef struct Block Block;
 
 // The program as a pass over chunks of columns sees it: nodes with the choices of that pass. Numbers are the same in all forms.
@@ -87,6 +96,8 @@ typedef struct RowOp {
     RowForm *forms;             // with products, in chunks: [pass][masked]
     uint32_t parts;             // of a reduction, one for each chunk, which a number per row has room for
     uint32_t chunk, chunks;     // in work, of the tile
+    RowNumber *takes, *gives; // numbers per row, in the order in which they lie
+    uint32_t ntakes, ngives;
     Haz *slots;  // [set][slot]
     bool keep_outputs;  // slots of results are not taken over inside a tile
     uint32_t spare_at;  // a slot for what nobody reads

@@ -6,6 +6,7 @@
 #include "tile/rows.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/draw.h"
 #include "base/num.h"
@@ -141,14 +142,58 @@ static int64_t rows_together(const RowOp *r) {
     return best;
 }
 
-// Values per row of every node, each with room for its inverse, its negative and a part; then what is kept.
-static uint32_t place_columns(RowOp *r) {
-    uint32_t at = 0, each = (uint32_t)r->group * 16;
+static RowNumber number_at(const RowOp *r, uint32_t node, uint32_t ref) {
+    const Lower *l = r->e->l;
+    BufId id = l->refs.at[ref];
+    const TBuf *b = &l->bufs.at[id];
+    uint64_t addr = emit_addr(r->e, id), at = b->kind == BUF_VIEW ? emit_addr(r->e, b->base) : addr;
+    RowNumber n = {.node = node, .addr = addr, .base = addr_seg(at), .off = (int64_t)addr_off(at)};
+    if (b->kind == BUF_VIEW)
+        n.off += b->at.add, n.mul = b->at.mul, n.base |= (uint64_t)(b->at.loop + 1) << 32 | (uint64_t)b->apart << 63;
+    return n;
+}
+
+static int by_place(const void *x, const void *y) {
+    const RowNumber *a = x, *b = y;
+    if (a->base != b->base)
+        return a->base < b->base ? -1 : 1;
+    return a->off != b->off ? (a->off < b->off ? -1 : 1) : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static bool is_column(const Node *n) { return !n->full && !n->scalar && n->kind != NODE_CONST; }
+
+static void find_numbers(RowOp *r) {
+    const Hlo *h = r->e->l->h;
+    const HloOp *ret = region_return(h, hlo_op_region(h, hlo_at(h, r->s->op), 0));
+    r->takes = ARENA_NEWN(r->e->c->scratch, RowNumber, r->nodes.n + ret->noperands);
+    r->ntakes = r->ngives = 0;
     for (uint32_t i = 0; i < r->nodes.n; i++)
-        if (!rows_node(r, i)->full && !rows_node(r, i)->scalar && rows_node(r, i)->kind != NODE_CONST) {
-            rows_node(r, i)->off = at;
-            at += each + (rows_node(r, i)->kind == NODE_REDUCE ? 4 * r->parts : 0);
-        }
+        if (is_column(rows_node(r, i)) && rows_node(r, i)->kind == NODE_INPUT && rows_node(r, i)->input < r->s->nins) // none: a question
+            r->takes[r->ntakes++] = number_at(r, i, r->s->ins + rows_node(r, i)->input);
+    r->gives = r->takes + r->ntakes;
+    for (uint32_t k = 0; k < ret->noperands; k++) {
+        uint32_t i = r->e->row_node[hlo_operand(h, ret, k)];
+        if (!rows_node(r, i)->full && k < r->s->nouts && r->e->l->refs.at[r->s->outs + k])
+            r->gives[r->ngives++] = number_at(r, i, r->s->outs + k);
+    }
+    qsort(r->takes, r->ntakes, sizeof *r->takes, by_place);
+    qsort(r->gives, r->ngives, sizeof *r->gives, by_place);
+}
+
+// Values per row of every node, each with room for its inverse, its negative and a part; then what is kept. Those that come from HBM, or go
+// there, lie as they lie there.
+static uint32_t place_columns(RowOp *r) {
+    bool *placed = ARENA_NEWN(r->e->c->scratch, bool, r->nodes.n + 1);
+    uint32_t at = 0, each = (uint32_t)r->group * 16;
+    find_numbers(r);
+    for (uint32_t k = 0; k < r->ntakes + r->ngives + r->nodes.n; k++) {
+        uint32_t given = k - r->ntakes, i = k < r->ntakes ? r->takes[k].node : given < r->ngives ? r->gives[given].node : given - r->ngives;
+        if (placed[i] || !is_column(rows_node(r, i)))
+            continue;
+        placed[i] = true;
+        rows_node(r, i)->off = at;
+        at += each + (rows_node(r, i)->kind == NODE_REDUCE ? 4 * r->parts : 0);
+    }
     return align(at);
 }
 

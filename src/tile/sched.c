@@ -14,6 +14,7 @@
 // known by pieces of it, between lanes and tasks. Lanes share no SBUF and no PSUM, unless emit_join says so. The bits
 // of a result do not depend on the order: every value is computed by the same instructions.
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "isa/build.h"
@@ -73,18 +74,40 @@ static uint32_t memory_of(const Emit *e, uint32_t seg) {
 
 static Range range_make(const Emit *e, uint64_t addr, uint64_t bytes, bool writes) {
     uint64_t off = addr_off(addr);
-    return (Range){memory_of(e, addr_seg(addr)), off >> PIECE_BITS, (off + (bytes ? bytes - 1 : 0)) >> PIECE_BITS, writes, off, off + bytes};
+    return (Range){.seg = memory_of(e, addr_seg(addr)), .first = off >> PIECE_BITS, .last = (off + (bytes ? bytes - 1 : 0)) >> PIECE_BITS,
+                   .writes = writes, .lo = off, .hi = off + bytes};
 }
 
-// `rows`: of axis 0, which an index may choose among.
-static Range range_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint32_t rows, const int32_t *stride, int dtype,
-                          bool writes) {
+#define RANGES_MOST 4 // of one side of a transfer
+#define RANGES_FEW (2 * RANGES_MOST)
+
+// An axis of a few steps that lie apart: numbers per row of several tensors, each of which is asked for by itself (tile/pair.c). 0: none.
+static int far_axis(const IsaInst *in, uint32_t rows, const int32_t *stride) {
+    int64_t all = 1;
+    for (int i = 0; i < 4; i++)
+        all += (int64_t)((i ? isa_count(in->n[i]) : rows) - 1) * llabs(stride[i]);
+    for (int i = 1; i < 4; i++) {
+        uint32_t n = isa_count(in->n[i]);
+        int64_t step = llabs(stride[i]), within = all - (n - 1) * step;
+        if (n > 1 && n <= RANGES_MOST && step >= within)
+            return i;
+    }
+    return 0;
+}
+
+// `rows`: of axis 0, which an index may choose among. Returns how many.
+static uint32_t ranges_of_dma(const Emit *e, const IsaInst *in, uint64_t addr, uint32_t rows, const int32_t *stride, int dtype,
+                              bool writes, Range *out) {
     int64_t below = 0, elems = 1, size = (int64_t)dtype_bytes(dtype);
+    int far = far_axis(in, rows, stride);
     for (int i = 0; i < 4; i++) {
-        int64_t reach = (int64_t)((i ? isa_count(in->n[i]) : rows) - 1) * stride[i];
+        int64_t reach = far && i == far ? 0 : (int64_t)((i ? isa_count(in->n[i]) : rows) - 1) * stride[i];
         *(reach < 0 ? &below : &elems) += reach;
     }
-    return range_make(e, addr + (uint64_t)(below * size), (uint64_t)((elems - below) * size), writes);
+    uint32_t n = far ? isa_count(in->n[far]) : 1;
+    for (uint32_t k = 0; k < n; k++)
+        out[k] = range_make(e, addr + (uint64_t)((below + (far ? (int64_t)k * stride[far] : 0)) * size), (uint64_t)((elems - below) * size), writes);
+    return n;
 }
 
 static void widen(Range *r, const Reach *reach, bool moves) { // by what registers may do
@@ -97,7 +120,7 @@ static void widen(Range *r, const Reach *reach, bool moves) { // by what registe
     r->lo -= reach->below < r->lo ? reach->below : r->lo;
 }
 
-// What an instruction touches of HBM; at most `max` ranges. By index any row may be meant.
+// What an instruction touches of HBM; at most `max` ranges, of which there is room for RANGES_FEW. By index any row may be meant.
 static uint32_t ranges_of(const Emit *e, const IsaInst *in, const Reach *reach, Range *out, uint32_t max) {
     uint32_t n = 0;
     if (in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) {
@@ -117,23 +140,21 @@ static uint32_t ranges_of(const Emit *e, const IsaInst *in, const Reach *reach, 
     bool gathers = in->op == ISA_DMA_INDIRECT && addr_space(in->src) == SPACE_HBM;
     bool scatters = in->op == ISA_DMA_INDIRECT && !gathers;
     uint32_t rows = isa_count(in->n[0]), any = (uint32_t)in->limit;
-    if (addr_space(in->src) == SPACE_HBM) {
-        out[n] = range_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false);
-        widen(&out[n++], reach, in->reg_s[0] != 0);
-    }
-    if (addr_space(in->dst) == SPACE_HBM) {
-        out[n] = range_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true);
-        widen(&out[n++], reach, in->reg_d[0] != 0);
-    }
+    if (addr_space(in->src) == SPACE_HBM)
+        for (uint32_t end = n + ranges_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false, out + n); n < end; n++)
+            widen(&out[n], reach, in->reg_s[0] != 0);
+    if (addr_space(in->dst) == SPACE_HBM)
+        for (uint32_t end = n + ranges_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true, out + n); n < end; n++)
+            widen(&out[n], reach, in->reg_d[0] != 0);
     return n;
 }
 
-static Range *all_ranges(Emit *e, const IsaInst *in, const Reach *reach, Range few[2], uint32_t *n) {
+static Range *all_ranges(Emit *e, const IsaInst *in, const Reach *reach, Range few[RANGES_FEW], uint32_t *n) {
     Range *at = few;
-    uint32_t max = 2;
+    uint32_t max = RANGES_FEW;
     if (in->op == ISA_KERNEL || in->op == ISA_COLLECTIVE) {
         max = e->kerns.at[in->imm].nin + e->kerns.at[in->imm].nout;
-        at = max > 2 ? ARENA_NEWN(e->c->scratch, Range, max) : few;
+        at = max > RANGES_FEW ? ARENA_NEWN(e->c->scratch, Range, max) : few;
     }
     *n = ranges_of(e, in, reach, at, max);
     return at;
@@ -296,7 +317,7 @@ static void add_cost(const Emit *e, Rec *r) {
 static void probe(Emit *e, Rec *r, const Reach *reach) {
     Probe *p = e->probe;
     uint32_t n;
-    Range few[2], *ranges = all_ranges(e, &r->in, reach, few, &n);
+    Range few[RANGES_FEW], *ranges = all_ranges(e, &r->in, reach, few, &n);
     for (uint32_t i = 0; i < n; i++) {
         const Range *t = &ranges[i];
         ProbeTouch *last = NULL;
@@ -395,7 +416,7 @@ void emit_inst(Emit *e, IsaInst in, Haz *const *reads, uint32_t nreads, Haz *con
         return;
     }
     uint32_t n;
-    Range few[2], *ranges = all_ranges(e, &r.in, &reach, few, &n);
+    Range few[RANGES_FEW], *ranges = all_ranges(e, &r.in, &reach, few, &n);
     touches_set(e, &r, ranges, n);
     record(e, &r, ranges, n);
 }
