@@ -58,6 +58,7 @@ typedef struct Range {
     uint64_t first, last; // pieces
     bool writes;
     uint64_t lo, hi;      // bytes
+    uint32_t pitch, from, to; // as a touch has them
 } Range;
 
 typedef struct Reach { // bytes that registers may add to an address, or take from it
@@ -93,6 +94,24 @@ static int far_axis(const IsaInst *in, uint32_t rows, const int32_t *stride) {
             return i;
     }
     return 0;
+}
+
+// Heads of attention, for one, are written side by side into the same rows: the smallest stride that all larger ones are multiples of is the
+// rows' pitch, what the smaller ones reach is the width.
+static void find_columns(const IsaInst *in, int64_t size, Range *r) {
+    for (int p = 0; p < 4; p++) {
+        int64_t pitch = in->d[p], width = 1;
+        bool fits = isa_count(in->n[p]) > 1 && pitch > 1 && pitch * size <= UINT32_MAX;
+        for (int i = 0; i < 4 && fits; i++) {
+            int64_t n = isa_count(in->n[i]), stride = in->d[i];
+            fits = stride >= 0 && (n == 1 || stride < pitch || stride % pitch == 0);
+            width += n > 1 && stride < pitch ? (n - 1) * stride : 0;
+        }
+        int64_t from = (int64_t)(r->lo % (uint64_t)(pitch > 0 ? pitch * size : 1));
+        if (!fits || width >= pitch || from + width * size > pitch * size || (r->pitch && r->pitch <= pitch * size))
+            continue;
+        r->pitch = (uint32_t)(pitch * size), r->from = (uint32_t)from, r->to = (uint32_t)(from + width * size);
+    }
 }
 
 // `rows`: of axis 0, which an index may choose among. Returns how many.
@@ -144,8 +163,11 @@ static uint32_t ranges_of(const Emit *e, const IsaInst *in, const Reach *reach, 
         for (uint32_t end = n + ranges_of_dma(e, in, in->src, gathers ? any : rows, in->s, in->stype, false, out + n); n < end; n++)
             widen(&out[n], reach, in->reg_s[0] != 0);
     if (addr_space(in->dst) == SPACE_HBM)
-        for (uint32_t end = n + ranges_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true, out + n); n < end; n++)
+        for (uint32_t end = n + ranges_of_dma(e, in, in->dst, scatters ? any : rows, in->d, in->dtype ? in->dtype : in->stype, true, out + n); n < end; n++) {
             widen(&out[n], reach, in->reg_d[0] != 0);
+            if (!in->reg_d[0] && !scatters)
+                find_columns(in, (int64_t)dtype_bytes(in->dtype ? in->dtype : in->stype), &out[n]);
+        }
     return n;
 }
 
@@ -343,7 +365,7 @@ static Touch touch_of(const Range *r) {
     const uint64_t mask = (UINT64_C(1) << PIECE_BITS) - 1;
     bool exact = r->lo >> PIECE_BITS == r->first && r->hi > r->lo && (r->hi - 1) >> PIECE_BITS == r->last; // registers do not move it
     return (Touch){r->seg, (uint32_t)r->first, (uint32_t)r->last, exact ? (uint32_t)(r->lo & mask) : 0,
-                   exact ? (uint32_t)((r->hi - 1) & mask) + 1 : UINT32_MAX, r->writes};
+                   exact ? (uint32_t)((r->hi - 1) & mask) + 1 : UINT32_MAX, r->writes, r->pitch, r->from, r->to};
 }
 
 static void touches_set(Emit *e, Rec *r, const Range *ranges, uint32_t n) {

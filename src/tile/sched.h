@@ -19,6 +19,7 @@ typedef struct Touch { // pieces of HBM
     uint32_t seg, first, last;
     uint32_t lo, hi; // bytes: where it begins in the first, and ends in the last
     bool writes;
+    uint32_t pitch, from, to; // of a write to the columns [from, to) of rows `pitch` bytes apart; 0: to all of it, or who knows
 } Touch;
 
 typedef struct Rec { // an instruction to be placed, or a merge of what is known about memory
@@ -42,6 +43,7 @@ typedef struct Rec { // an instruction to be placed, or a merge of what is known
 typedef struct Task {
     uint64_t next, end; // records; next: to be placed
     uint64_t order;     // of recording, over all lanes
+    uint64_t turn;      // of tasks that store, 0: none of it has been placed
     uint32_t dep[LANE_COUNT]; // tasks of other lanes that go before it
     double ready, finish; // ns
     bool may_begin;       // those of other lanes are placed

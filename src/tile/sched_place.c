@@ -53,6 +53,7 @@ typedef struct Piece { // of HBM
     Known before;    // writes before those of `now`
     uint32_t lo, hi; // the bytes of it that writes of `now` lie between; hi 0: there are none
     uint64_t cells;  // … and which of its cells they touch
+    uint32_t pitch, from, to; // … and columns of rows, where all of them say so (Touch)
 } Piece;
 
 typedef struct Kept { // a record of a loop's body, as it was placed
@@ -76,6 +77,7 @@ struct Placer {
     LaneQueue lane[LANE_COUNT];
     Pieces *segments;
     double free[ISA_SEQS], queue[QUEUE_COUNT], hbm; // ns
+    uint64_t turns[LANE_COUNT]; // tasks that store
     uint8_t act_set; // the table the scalar engine holds
     Arena arena, scratch; // of the compilation and of this pass, as the other two are; whoever holds the lock allocates
     Ctx ctx;
@@ -176,7 +178,8 @@ static uint64_t touch_cells(const Touch *t, uint64_t piece) {
 }
 
 static bool is_beside(const Piece *h, const Touch *t, uint64_t piece) {
-    return touch_hi(t, piece) <= h->lo || touch_lo(t, piece) >= h->hi || !(h->cells & touch_cells(t, piece));
+    bool columns = t->pitch && t->pitch == h->pitch && (t->to <= h->from || t->from >= h->to);
+    return columns || touch_hi(t, piece) <= h->lo || touch_lo(t, piece) >= h->hi || !(h->cells & touch_cells(t, piece));
 }
 
 static Piece *pieces_of(Placer *p, const Touch *t, uint64_t first, uint64_t *n) {
@@ -211,6 +214,9 @@ static void note_piece(Piece *h, uint32_t epoch, int own, uint32_t count, const 
         h->hi = 0, h->cells = 0;
     }
     h->cells |= touch_cells(t, piece);
+    h->from = h->hi && h->from < t->from ? h->from : t->from;
+    h->to = h->hi && h->to > t->to ? h->to : t->to;
+    h->pitch = !h->hi || h->pitch == t->pitch ? t->pitch : 0;
     h->lo = h->hi && h->lo < lo ? h->lo : lo;
     h->hi = h->hi > hi ? h->hi : hi;
     known_set(&h->now.w, own, count);
@@ -393,14 +399,17 @@ static uint8_t last_writer(const Counts *h, uint32_t epoch, uint8_t first, uint8
 
 // The queue of a load or a store. A queue begins a transfer now and then only, so that many small ones need several: loads take the one that
 // is free first; but transfers that fill a piece of memory together follow each other in one, or each would wait for the one before to
-// be over. Stores of a tile go as they were recorded, which keeps them together: whoever waits for them has two waits.
-static void choose_queue(const Placer *s, Lane lane, const Task *t, Rec *r) {
+// be over. Stores of a tile go as they were recorded, which keeps them together: whoever waits for them has two waits. Tiles that
+// store anything take turns.
+static void choose_queue(Placer *s, Lane lane, Task *t, Rec *r) {
     static const struct { uint8_t first, n; } pools[2][2] = {{{QUEUE_IN, 4}, {QUEUE_OUT, 2}}, {{QUEUE_ROWS_IN, 2}, {QUEUE_ROWS_OUT, 2}}};
     bool loads = addr_space(r->in.src) == SPACE_HBM, stores = addr_space(r->in.dst) == SPACE_HBM;
     if (r->is_merge || isa_rows[r->in.op].cost != COST_DMA || loads == stores)
         return;
     uint8_t first = pools[lane != LANE_TENSOR][stores].first, n = pools[lane != LANE_TENSOR][stores].n;
-    uint8_t best = first + (stores ? (uint8_t)((t->order + r->in.queue) % n) : 0);
+    if (stores && !t->turn)
+        t->turn = ++s->turns[lane];
+    uint8_t best = first + (stores ? (uint8_t)((t->turn + r->in.queue) % n) : 0);
     for (uint8_t q = first; q < first + n && loads; q++)
         if (s->queue[q] < s->queue[best])
             best = q;
