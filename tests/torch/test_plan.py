@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps over a mesh: a sharding plan for PyTorch, what it refuses, and one Llama predicted from three sides."""
+"""Steps over a mesh: a sharding plan for PyTorch, what it refuses, and steps predicted from three sides."""
 
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -12,114 +13,26 @@ from conftest import ROOT
 from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
 
-import opentrn
 from opentrn.torch import export_step, shard
 
-WIDTH, HEADS, HIDDEN, LAYERS, VOCAB, SEQ = 1024, 16, 2816, 2, 4096, 256
+sys.path.insert(0, str(ROOT / "accuracy"))
+import sides
+
+SIDES = [
+    ("trn1", "llama", 2, 2),
+    ("trn1", "bert", 2, 2),
+    ("trn2", "llama", 2, 1),
+    ("trn2", "gpt2", 2, 2),
+    ("trn2", "bert", 2, 2),
+    ("trn3", "llama", 2, 2),
+]
 
 
-def _linear(a, b):
-    return torch.nn.Linear(a, b, bias=False)
-
-
-class Layer(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norms = torch.nn.ModuleList(torch.nn.RMSNorm(WIDTH, eps=1e-5) for _ in range(2))
-        self.q, self.k, self.v, self.o = (_linear(WIDTH, WIDTH) for _ in range(4))
-        self.gate, self.up, self.down = _linear(WIDTH, HIDDEN), _linear(WIDTH, HIDDEN), _linear(HIDDEN, WIDTH)
-
-    def forward(self, x, cos, sin):
-        def rotate(t):
-            a, b = t.chunk(2, -1)
-            return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
-
-        h = self.norms[0](x)
-        q, k, v = (f(h).unflatten(-1, (HEADS, -1)) for f in (self.q, self.k, self.v))
-        q, k, v = (t.transpose(1, 2) for t in (rotate(q), rotate(k), v))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
-        x = x + self.o(y.flatten(2))
-        h = self.norms[1](x)
-        return x + self.down(F.silu(self.gate(h)) * self.up(h))
-
-
-class Llama(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed, self.layers = torch.nn.Embedding(VOCAB, WIDTH), torch.nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.norm, self.head = torch.nn.RMSNorm(WIDTH, eps=1e-5), _linear(WIDTH, VOCAB)
-        half = WIDTH // HEADS // 2
-        angle = torch.arange(SEQ)[:, None] / 10000 ** (torch.arange(half) / half)
-        self.register_buffer("cos", angle.cos()[None, :, None])
-        self.register_buffer("sin", angle.sin()[None, :, None])
-
-    def forward(self, tokens, targets):
-        x = self.embed(tokens)
-        for layer in self.layers:
-            x = layer(x, self.cos, self.sin)
-        return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), targets.flatten())
-
-
-PLAN = {
-    "batch*": ("dp",),
-    "embed.weight": ("tp",),
-    "head": ColwiseParallel(),
-    "layers.*.[qkv]": ColwiseParallel(),
-    "layers.*.gate.weight": [Replicate(), Shard(0)],
-    "layers.*.up.weight": [Replicate(), Shard(0)],
-    "layers.*.o": RowwiseParallel(),
-    "layers.*.down.weight": [Replicate(), Shard(1)],
-}
-
-
-def _of_torch(dp, tp, batch, instance):
-    model = Llama()
-    tokens = torch.zeros(dp * batch, SEQ, dtype=torch.long)
-    opt = torch.optim.AdamW(model.parameters())
-    return opentrn.predict(model, opt, (tokens, tokens), instance=instance, mesh={"dp": dp, "tp": tp}, plan=PLAN, max_norm=1.0)
-
-
-def _of_jax(dp, tp, batch, instance, m):
-    """What a device has and does, and what it tells the others, over a mesh; gradients are clipped, as a configuration's are."""
-    import jax
-    import jax.numpy as jnp
-    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
-    from opentrn._predict import model, programs, spec
-
-    cut = spec.Cut(tp=tp, seq=SEQ, batch=batch)
-    run, inputs, _, _ = model.piece("whole", LAYERS, m, cut, jnp.float32)
-    tree = programs.weights("whole", LAYERS, m, cut, "fp32")
-    mesh = AbstractMesh((dp, tp), ("dp", "tp"))
-    wide = lambda v, n, spec: jax.ShapeDtypeStruct((n * v.shape[0], *v.shape[1:]), getattr(v, "dtype", jnp.float32), sharding=NamedSharding(mesh, spec))
-    params, inputs = [wide(v, tp, P("tp")) for v in tree], [wide(v, dp, P("dp")) for v in inputs]
-
-    def step(params, first, second, *inputs):
-        loss, grads = jax.value_and_grad(lambda p: run(model.Weights(p, jnp.float32), *inputs))(params)
-        grads, loss = jax.lax.psum((grads, loss), "dp")
-        scale = jnp.minimum(1.0, 1.0 / (jnp.sqrt(jax.lax.psum(sum((g * g).sum() for g in grads), "tp")) + 1e-6))
-        new = [programs._adamw(p, g * scale, (a, b), 10.0, None) for p, g, a, b in zip(params, grads, first, second)]
-        return [p for p, _ in new], [s[0] for _, s in new], [s[1] for _, s in new], jnp.reshape(loss, (1,))
-
-    specs = (P("tp"), P("tp"), P("tp"))
-    spread = jax.shard_map(step, mesh=mesh, in_specs=(*specs, *(P("dp") for _ in inputs)), out_specs=(*specs, P("dp")), check_vma=False)
-    return opentrn.predict(jax.jit(spread, donate_argnums=(0, 1, 2)), params, params, params, *inputs, instance=instance)
-
-
-def test_one_llama_from_three_sides(tmp_path, monkeypatch):
-    """From PyTorch with a plan, from JAX with shardings and from a configuration: within 5 % of each other."""
-    import dataclasses
-
-    from opentrn._predict import compose, config, layout, machines, price
-
+@pytest.mark.parametrize("what", SIDES, ids=lambda what: "-".join(map(str, what)))
+def test_one_step_from_three_sides(what, tmp_path, monkeypatch):
+    """From PyTorch with a plan, from JAX over a mesh and from a configuration: within 5 % of each other."""
     monkeypatch.setenv("OTRN_CACHE_DIR", str(tmp_path))
-    dp, tp, batch, instance = 2, 2, 8, "trn1.32xlarge"
-    shape = dict(hidden_size=WIDTH, intermediate_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS, vocab_size=VOCAB)
-    m = config.model({"model_type": "llama", **shape})
-    machine = dataclasses.replace(machines.machine(instance), devices=dp * tp)
-    job = layout.Job(m, machine, 1, SEQ, dp * batch, "fp32")
-    composed = compose.step(job, layout.Layout(tp=tp, dp=dp, micro_batch=batch, sp=False), price.Prices(machine))
-    times = [composed, _of_torch(dp, tp, batch, instance), _of_jax(dp, tp, batch, instance, m)]
-    times = [r["step_s"] for r in times]
+    times = [told["step_s"] for told in sides.three(sides.TESTS, *what)]
     assert max(times) < 1.05 * min(times), times
 
 
