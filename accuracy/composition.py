@@ -3,6 +3,7 @@
 
     make composition                  every row; T=llama: those with it in their name
     .venv/bin/python accuracy/composition.py --only=zero=1
+    .venv/bin/python accuracy/composition.py --random=20 --seed=7     layouts that nobody chose
 
 A whole step is one program over all devices of the machine (shard_map): micro-batches one after the other, in a loop where there are several, as libraries'
 programs begin the next when one is done; their gradients added up, reduced over the replicas or scattered over them, AdamW with clipping, weights gathered again. With ZeRO-3 each device has a part of every weight, gathered where a layer
@@ -14,6 +15,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import random
 import sys
 import tempfile
 
@@ -28,6 +30,7 @@ MODELS = {
     "qwen2": dict(LLAMA, model_type="qwen2", num_key_value_heads=4, tie_word_embeddings=True),
     "mistral": dict(LLAMA, model_type="mistral", num_key_value_heads=4, sliding_window=128),
     "mixtral": dict(LLAMA, model_type="mixtral", num_key_value_heads=4, num_local_experts=8),
+    "qwen3": dict(LLAMA, model_type="qwen3", num_key_value_heads=4, head_dim=64),
     "gpt2": dict(model_type="gpt2", n_embd=512, n_layer=6, n_head=8, vocab_size=4096, n_positions=512, resid_pdrop=0.0, attn_pdrop=0.0),
     "gpt_neox": dict(LLAMA, model_type="gpt_neox", intermediate_size=2048),
     "bert": dict(LLAMA, model_type="bert", intermediate_size=2048, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0),
@@ -52,10 +55,28 @@ LAYOUTS = [
 ]
 
 
+LISTED = [name for name in MODELS if name != "qwen3"]  # of the table; drawn layouts are of all
+
+
+def drawn(only="", count=20, seed=1):
+    """Possible layouts by chance: a seed gives the same ones again."""
+    draw, seen = random.Random(seed), set()
+    some = {"tp": (1, 1, 2, 4), "cp": (1, 1, 1, 2), "ep": (1, 2, 4), "zero": (0, 1, 2, 3), "recompute": ("none", "none", "selective", "full"), "sp": (None, None, False)}
+    while len(seen) < count:
+        chip, name = draw.choice([*CHIPS]), draw.choice([*MODELS])
+        cut = {k: draw.choice(v) for k, v in some.items()}
+        cut = {k: v for k, v in cut.items() if v not in (1, 0, None, "none") or (v is False and cut["tp"] > 1)}
+        micros = draw.choice((1, 2, 3))
+        row = f"{chip} {name} {' '.join(f'{k}={v}' for k, v in cut.items())} micros={micros}"
+        if row not in seen and all(word in row for word in only.split(",")) and possible(chip, name, cut, micros):
+            seen.add(row)
+            yield row, chip, name, cut, micros
+
+
 def rows(only=""):
     """Every layout that a model can have on trn1; on the others each has some of them."""
     for c, chip in enumerate(CHIPS):
-        for i, name in enumerate(MODELS):
+        for i, name in enumerate(LISTED):
             for k, (cut, micros) in enumerate(LAYOUTS):
                 row = f"{chip} {name} {' '.join(f'{k}={v}' for k, v in cut.items())} micros={micros}"
                 if (c == 0 or (i + k + c) % 4 == 0) and all(word in row for word in only.split(",")) and possible(chip, name, cut, micros):
@@ -183,13 +204,15 @@ def compare(chip, name, cut, micros, prices, keep=""):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="rows whose name has all of these words, separated by commas")
+    parser.add_argument("--random", type=int, default=0, metavar="COUNT", help="so many layouts by chance in place of the table")
+    parser.add_argument("--seed", type=int, default=1, help="which of them")
     parser.add_argument("--keep", default="", metavar="FOLDER", help="leave the whole program there")
     parser.add_argument("--parts", action="store_true", help="tell what the composed steps are made of")
     o = parser.parse_args()
     os.environ.setdefault("OTRN_CACHE_DIR", str(ROOT / "build" / "composition"))
     print(f"{'':60} {'composed us':>12} {'whole us':>12} {'%':>7} {'MiB':>8} {'MiB':>8} {'%':>7}")
     prices, far, fat = {}, [], []
-    for row, *what in rows(o.only):
+    for row, *what in drawn(o.only, o.random, o.seed) if o.random else rows(o.only):
         ours, theirs = compare(*what, prices, o.keep)
         a, b, c, d = 1e6 * ours["step_s"], theirs["total_us"], ours["hbm_peak_bytes"] / 2**20, theirs["hbm_peak_bytes"] / 2**20
         far.append(100 * (a / b - 1))
@@ -197,7 +220,7 @@ def main():
         print(f"{row:60} {a:12.1f} {b:12.1f} {far[-1]:7.2f} {c:8.1f} {d:8.1f} {fat[-1]:7.2f}", flush=True)
         if o.parts:
             print("    ", " + ".join(f"{1e6 * v:.1f} {k}" for k, v in ours["seconds"].items()), "; whole comm", {k: theirs["comm"][k] for k in ("busy_us", "exposed_us")}, {k: v >> 10 for k, v in ours["memory"].items()})
-    for name, pp, micros in PIPELINES if not o.only else [r for r in PIPELINES if o.only in f"pipeline {r[0]} pp={r[1]}"]:
+    for name, pp, micros in PIPELINES if not o.only and not o.random else [r for r in PIPELINES if not o.random and o.only in f"pipeline {r[0]} pp={r[1]}"]:
         a, b = (1e6 * v for v in compare_pipeline(name, pp, micros, prices))
         print(f"{f'trn1 pipeline {name} pp={pp} micros={micros}':60} {a:12.1f} {b:12.1f} {100 * (a / b - 1):7.2f}", flush=True)
     if not far:
