@@ -129,6 +129,30 @@ def test_same_bits(name):
     assert run(hlo.as_hlo_text(print_large_constants=True).encode(), "p.hlo", arrays) == want
 
 
+Z = np.random.default_rng(5)
+CONDITIONED = {  # what a formula of its own makes of rounding: 4e-6 and more between two hosts
+    "betainc": (lax.betainc, *Z.uniform(0.1, 3, (2, 4000)).astype("f"), Z.uniform(0.05, 0.95, 4000).astype("f")),
+    "igamma": (lax.igamma, *Z.uniform(0.1, 9, (2, 4000)).astype("f")),
+    "softmax": (lambda a: jax.nn.softmax(a @ a.T, -1), (Z.normal(size=(200, 64)) * 3).astype("f")),
+    "log_softmax": (lambda a: jax.nn.log_softmax(a * 40, -1), Z.normal(size=(64, 1000)).astype("f")),
+    "svdvals": (jnp.linalg.svdvals, Z.normal(size=(40, 30)).astype("f")),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONED)
+def test_as_near_as_the_cpu(name):
+    """Programs compiled for CPUs, after optimisation, beside float64: no further off than JAX's CPU by more than 2e-6 of the largest element."""
+    f, *args = CONDITIONED[name]
+    with jax.default_device(jax.local_devices(backend="cpu")[0]):
+        compiled = jax.jit(f).lower(*args).compile()
+        theirs = np.asarray(compiled(*args), "f8")
+        with jax.enable_x64(True):
+            exact = np.asarray(jax.jit(f)(*(a.astype("f8") for a in args)))
+    _, [data] = run(compiled.as_text().encode(), "p.hlo", args)
+    ours = np.frombuffer(data, "f").reshape(exact.shape)
+    assert np.abs(ours - exact).max() <= np.abs(theirs - exact).max() + 2e-6 * np.abs(exact).max()
+
+
 def test_what_a_module_says(tmp_path):
     """Names of arguments, donated ones, the user's line; the message in the wrappers that dumps have."""
     lowered = jax.jit(lambda state, x: state + jnp.log(x), donate_argnums=0).lower(A, B)

@@ -209,6 +209,45 @@ def test_fit(make, fresh):
     assert not fresh.fallbacks
 
 
+def deep_attention():
+    x = i = keras.Input((12,), dtype="int64")
+    x = layers.Embedding(40, 16)(x)
+    for _ in range(2):
+        x = layers.LayerNormalization()(x + layers.MultiHeadAttention(4, 4)(x, x))
+        x = layers.LayerNormalization()(x + layers.Dense(16)(layers.Dense(32, "gelu")(x)))
+    return keras.Model(i, layers.Dense(4)(layers.GlobalAveragePooling1D()(x)))
+
+
+def test_gradients_beside_float64():
+    """A transformer's gradients are as near to the exact ones as TensorFlow's. (That of a key's bias is zero: what rounding leaves of it Adam
+    makes steps of full length of, so weights are no measure there.)"""
+    r = np.random.default_rng(0)
+    x, y = tf.constant(r.integers(0, 40, (16, 12))), tf.constant(r.integers(0, 4, 16))
+
+    def step(model):
+        def gradients(x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(keras.losses.sparse_categorical_crossentropy(y, model(x, training=True), from_logits=True))
+            return [tf.convert_to_tensor(g) for g in tape.gradient(loss, model.trainable_variables)]
+
+        return gradients
+
+    single = deep_attention()
+    keras.config.set_dtype_policy("float64")
+    try:
+        double = deep_attention()
+        double.set_weights([w.astype("f8") for w in single.get_weights()])
+        exact = [g.numpy() for g in step(double)(x, y)]
+    finally:
+        keras.config.set_dtype_policy("float32")
+    ours, theirs = opentrn.tensorflow.function(step(single))(x, y), tf.function(step(single), jit_compile=True)(x, y)
+    largest = max(np.abs(g).max() for g in exact)
+    for v, got, want, g in zip(single.trainable_variables, ours, theirs, exact, strict=True):
+        errors = [np.abs(a.numpy() - g).max() for a in (got, want)]
+        assert errors[0] <= 3 * errors[1] + 1e-7 * largest, (v.path, errors)
+        assert ("key/bias" in v.path) == (np.abs(g).max() < 1e-12 * largest), v.path
+
+
 def test_mixed_precision(fresh):
     """bf16 rounds at other places than TensorFlow's XLA, which keeps fused parts in f32."""
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
