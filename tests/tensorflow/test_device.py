@@ -224,6 +224,27 @@ def test_mirrored_strategy():
     assert p.steps == 6 and "MirroredStrategy over 2 devices" in str(p)
 
 
+def test_batch_norm_over_replicas(tmp_path):
+    """With statistics over all replicas the losses are those of one device; a saved model is the same."""
+
+    def run(strategy, start):
+        with strategy.scope():
+            net = [keras.layers.Input((6,)), keras.layers.Dense(8, use_bias=False), keras.layers.BatchNormalization(synchronized=True), keras.layers.Dense(4)]
+            model = keras.Sequential(net)
+            model.compile(keras.optimizers.SGD(0.1, momentum=0.9), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        model.set_weights(start or model.get_weights())
+        start = model.get_weights()
+        x = np.tile(A, (4, 1)) + np.arange(24)[:, None] * np.float32(0.1)
+        return model, start, x, model.fit(x, np.arange(24) % 4, batch_size=8, epochs=2, shuffle=False, verbose=0).history["loss"]
+
+    _, start, _, want = run(tf.distribute.OneDeviceStrategy("/device:CPU:0"), None)
+    model, _, x, got = run(tf.distribute.MirroredStrategy(TWO), start)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    model.save(tmp_path / "m.keras")
+    again = keras.saving.load_model(tmp_path / "m.keras")
+    np.testing.assert_allclose(again.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-6)
+
+
 def test_sums_over_replicas():
     strategy = tf.distribute.MirroredStrategy(TWO)
     ranks = tf.function(lambda: strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.cast(one_of(strategy), tf.float32) + 1)))
