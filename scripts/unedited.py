@@ -35,6 +35,7 @@ ROWS = [  # name, what it needs beside torch, its arguments
     ("resume", [], []),
     ("scaler", [], []),
     ("policy", [], []),
+    ("losses", [], []),
     ("speech", ["transformers"], []),
     ("lightning_fit", ["lightning"], []),
     ("lightning_fit", ["lightning"], ["--compile"]),
@@ -42,6 +43,7 @@ ROWS = [  # name, what it needs beside torch, its arguments
     ("timm_vit", ["timm", "torchvision"], []),
     ("torchvision_model", ["torchvision"], []),
     ("ranks", [], []),
+    ("ranks", [], ["--unused"]),
     ("ranks", [], ["--shard"]),
 ]
 XLA, TF = "torch_xla", "tensorflow"

@@ -523,3 +523,26 @@ def test_torch_compile_without_a_backend():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "1 runs" in done.stdout and "(compiled)" in done.stdout
+
+
+def test_lbfgs_searches_as_on_the_cpu():
+    """In fp32 rounding decides how often a line search looks; in fp64 it must look as often."""
+    x = torch.randn(20, 4, dtype=torch.float64)
+
+    def calls(device):
+        torch.manual_seed(0)
+        model, data, seen = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1)).double().to(device), x.to(device), []
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=6, line_search_fn="strong_wolfe")
+
+        def closure():
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(data), data.sum(1, keepdim=True).sin())
+            loss.backward()
+            seen.append(loss.item())
+            return loss
+
+        for _ in range(3):
+            optimizer.step(closure)
+        return torch.tensor(seen)
+
+    torch.testing.assert_close(calls("neuron"), calls("cpu"), rtol=1e-6, atol=0)
