@@ -5,6 +5,7 @@
 #include "hlo/dot.h"
 #include "pass/rows.h"
 #include "tile/dot.h"
+#include "tile/lower.h"
 #include "tile/product.h"
 #include "tile/side.h"
 
@@ -87,6 +88,53 @@ static RowOp *fit_rows(ProductJob *j, const Step *s, const Epilogue *p) {
     return NULL;
 }
 
+#define SUM_AREA 4096u // SBUF of a row program behind a sum, at least
+#define SUM_AREA_MOST 24576u
+
+// … for that of the sums, a row of them at a time.
+static RowOp *fit_sums(const ProductJob *j, const Step *s, const Epilogue *p) {
+    uint32_t below = product_below(j);
+    for (uint32_t width = EPILOGUE_COLS; width >= PARTITIONS; width /= 2)
+        for (uint32_t bytes = SUM_AREA; bytes <= SUM_AREA_MOST && bytes < below; bytes += SUM_AREA) {
+            RowOp *r = rows_epilogue(j->e, s, p, below - bytes, bytes, width, 1);
+            if (r)
+                return r;
+        }
+    return NULL;
+}
+
+// The job without addresses, or those of the step; false: no room for the row programs.
+static bool take_rows(ProductJob *j, OpId id, const Step *s, const DotSum *sum) {
+    const Lower *l = j->e->l;
+    const Epilogue *p = lower_epilogue(l, id);
+    Step *rows = ARENA_NEWN(j->e->c->scratch, Step, 2);
+    uint32_t ins = sum && s ? sum->ins : s ? s->nins : 0, outs = sum && s ? sum->outs : s ? s->nouts : 0;
+    if (p) { // operands of the program follow those of the product; its results come first
+        rows[0] = s ? (Step){.op = p->rows, .ins = s->ins + 2, .nins = ins - 2, .outs = s->outs, .nouts = outs} : (Step){.op = p->rows};
+        j->rows = fit_rows(j, rows, p);
+    }
+    if (!sum || (p && !j->rows))
+        return !p || j->rows;
+    const HloOp *op = hlo_at(l->h, sum->dot);
+    const Epilogue *q = lower_epilogue(l, sum->dot);
+    j->sums = (ProductSums){.of = sum->of, .op = sum->dot, .each = splat_value(l->h, hlo_operand(l->h, op, 0)), .dtype = hlo_value_type(l->h, op->results)->dtype};
+    if (s && !q)
+        j->sums.out = emit_addr(j->e, l->refs.at[s->outs + outs]);
+    if (q) {
+        rows[1] = s ? (Step){.op = q->rows, .ins = s->ins + ins + 1, .nins = s->nins - ins - 1, .outs = s->outs + outs, .nouts = s->nouts - outs} : (Step){.op = q->rows};
+        j->sums.rows = fit_sums(j, rows + 1, q);
+    }
+    return !q || j->sums.rows;
+}
+
+double dot_ns(Emit *e, OpId id, const DotSum *sum) {
+    const HloOp *op = hlo_at(e->l->h, id);
+    Product of = dot_product(e->l->h, op, 0);
+    ProductJob j = product_job(e, &of);
+    j.same = splat_value(e->l->h, hlo_operand(e->l->h, op, 0));
+    return take_rows(&j, id, NULL, sum) ? product_cut(&j).ns : 0;
+}
+
 bool dot_fits_epilogue(Emit *e, const Epilogue *p) {
     Product of = dot_product(e->l->h, hlo_at(e->l->h, p->dot), 0);
     ProductJob j = product_job(e, &of);
@@ -113,14 +161,14 @@ static void share(ProductJob *j) {
     }
 }
 
-uint64_t dot_keeps(Emit *e, OpId id, const Epilogue *p) {
+uint64_t dot_keeps(Emit *e, OpId id, const DotSum *sum) {
     Product of = dot_product(e->l->h, hlo_at(e->l->h, id), 0);
     ProductJob j = product_job(e, &of);
     if (!product_comes_turned(&j, false) || !product_comes_turned(&j, true) || nest_size(&of.m) < PSUM_BANK_COLS || j.n_hi < PSUM_BANK_COLS)
         return 0;
-    Step *rows = ARENA_NEW(e->c->scratch, Step);
-    *rows = (Step){.op = p ? p->rows : 0};
-    j.rows = p ? fit_rows(&j, rows, p) : NULL;
+    bool fits = take_rows(&j, id, NULL, sum);
+    assert(fits);
+    (void)fits;
     share(&j);
     j.may_keep = true;
     DotCut cut = product_cut(&j);
@@ -149,18 +197,15 @@ void emit_dot(Emit *e, const Step *s) {
     ProductJob j = product_job(e, &p);
     j.same = refs[s->ins] ? NULL : splat_value(h, hlo_operand(h, op, 0));
     j.together = !s->aux && dot_is_batch(h, op) ? together(&p) : 1;
-    if (s->aux) { // operands of the program follow those of the product; its results come first
-        const Epilogue *behind = e->l->epilogues.at[s->aux - 1];
-        Step *rows = ARENA_NEW(e->c->scratch, Step);
-        *rows = (Step){.op = behind->rows, .ins = s->ins + 2, .nins = s->nins - 2, .outs = s->outs, .nouts = s->nouts};
-        j.rows = fit_rows(&j, rows, behind);
-        assert(j.rows);
-    } else {
+    const DotSum *sum = s->sum ? &e->l->sums.at[s->sum - 1] : NULL;
+    bool fits = take_rows(&j, s->op, s, sum);
+    assert(fits);
+    (void)fits;
+    if (!j.rows)
         j.p.out = emit_addr(e, refs[s->outs]);
-    }
     uint32_t outs = j.rows ? hlo_at(h, j.rows->s->op)->nresults + 1 : 1; // behind them: HBM for a transposed operand
     share(&j);
-    j.may_keep = s->nouts > outs && !e->parts; // two cores would both store it
+    j.may_keep = (sum ? sum->outs : s->nouts) > outs && !e->parts; // two cores would both store it
     if (j.may_keep)
         j.kept = emit_addr(e, refs[s->outs + outs]);
     product_emit(&j);

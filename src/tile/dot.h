@@ -7,8 +7,11 @@
 
 Product dot_product(const Hlo *h, const HloOp *op, OpId stored_as); // its addresses are not known; stored_as: a transpose of it, 0: as it is
 bool dot_fits_epilogue(Emit *e, const Epilogue *p);  // there is room in SBUF for both
-// Bytes of HBM that a product wants for an operand it would transpose again and again; 0: none. p: its epilogue, or NULL.
-uint64_t dot_keeps(Emit *e, OpId dot, const Epilogue *p);
+// Bytes of HBM that a product wants for an operand it would transpose again and again; 0: none.
+uint64_t dot_keeps(Emit *e, OpId dot, const DotSum *sum);
 void epilogues_find(Lower *l); // epilogue.c: fills l->epilogues and l->epilogue_of
+void sums_find(Lower *l); // sums.c: fills l->sums and l->sum_of, by the epilogues
+// What a product takes by the chip's prices, ns, with its row program and the sums that it takes along; 0: that does not fit.
+double dot_ns(Emit *e, OpId dot, const DotSum *sum);
 
 #endif

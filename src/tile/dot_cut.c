@@ -144,6 +144,8 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     double tile = (double)(mtiles * ktiles), full = (double)(s->n / PSUM_BANK_COLS);
     double turned = tile * turn_l.passes + (double)(ceil_div(s->n, PARTITIONS) * ktiles) * turn_r.passes;
     double array = tile * (full * p->bank + p->rest) + turned * p->turn;
+    if (s->sums)
+        array += (double)ktiles * (s->sums == 2 ? full * p->bank + p->rest : (double)s->m / PSUM_BANK_COLS * p->bank);
     double leave = (double)(mtiles * s->n) * p->leave + turned * PARTITIONS * p->leave_turn;
     double out = s->beside > 0 ? cost_stream(s->chip, (double)(s->m * s->n) * s->beside) : (double)mtiles * (double)s->n / PSUM_BANK_COLS * p->store;
     double dma = ((double)(l.blocks * chunks) * l.load * l.passes + (double)(r.blocks * chunks) * r.load * r.passes) + out + keep;
@@ -157,7 +159,7 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     double wait = max_f64(0, start + passes->load - (pass_slots - HIDE_LESS) * step) * (passes->passes > 1 || passes->blocks * chunks > 1 ? steps : 1);
     double change = stay_slots > chunks ? 0 : (start + stays->load) * (double)(stays->passes > 1 ? (double)(stays->blocks * passes->blocks) : (double)stays->blocks);
     double banks = (double)(c->tiles * min64(c->cols, s->n)) * p->leave; // of a block, against its last step
-    double whole = turned == 0 && c->tiles * (c->cols / PSUM_BANK_COLS) > PSUM_BANKS / 2 ? WHOLE_WAITS * banks : 0;
+    double whole = turned == 0 && (c->tiles + dot_sum_tiles(s, c->tiles)) * (c->cols / PSUM_BANK_COLS) > PSUM_BANKS / 2 ? WHOLE_WAITS * banks : 0;
     change += max_f64(whole, banks - step) * (double)(l.blocks * r.blocks);
     return (most + HBM_SHARE * dma + wait + change) * (double)s->batches + start + l.load + r.load;
 }
@@ -180,7 +182,7 @@ bool dot_cut_fits(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t
         ok = room_take(&room, r, &at);
     for (uint32_t i = 0; ok && stage && i < c->stages; i++)
         ok = room_take(&room, stage, &at);
-    return ok;
+    return ok && room_take(&room, s->sums_bytes, &at);
 }
 
 static void take_better(const DotSize *s, const Prices *p, DotCut c, DotCut *best) {
@@ -216,6 +218,19 @@ static void try_slots(const DotSize *s, Prices *p, DotCut c, DotCut *best) {
         }
 }
 
+uint32_t dot_sum_tiles(const DotSize *s, uint32_t tiles) {
+    return s->sums == 2 ? 1 : s->sums ? (uint32_t)ceil_div((int64_t)tiles * PARTITIONS, PSUM_BANK_COLS) : 0;
+}
+
+// Tiles of rows that so many banks have room for, beside sums; with these no more than as many blocks need.
+static uint32_t most_tiles(const DotSize *s, uint32_t banks, int64_t mtiles) {
+    uint32_t tiles = banks;
+    while (tiles + dot_sum_tiles(s, tiles) > banks)
+        tiles--;
+    assert(tiles);
+    return (uint32_t)(s->sums ? ceil_div(mtiles, ceil_div(mtiles, tiles)) : min64(tiles, mtiles));
+}
+
 DotCut dot_cut(const DotSize *s) {
     DotCut best = {0};
     Prices p = prices_of(s);
@@ -228,11 +243,12 @@ DotCut dot_cut(const DotSize *s) {
                     uint32_t tiles = (PSUM_BANKS - (turns ? DOT_TURN_BANKS : 0)) / wide;
                     if ((chunk < DOT_CHUNK && chunk >= ktiles) || (wide > 1 && s->n <= PSUM_BANK_COLS))
                         continue;
-                    DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = (uint32_t)min64(tiles, mtiles), .cols = wide * PSUM_BANK_COLS};
+                    DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = most_tiles(s, tiles, mtiles), .cols = wide * PSUM_BANK_COLS};
                     c.chunk = (uint32_t)min64(chunk, ktiles);
                     try_slots(s, &p, c, &best);
-                    if (c.tiles > 4) {
-                        c.tiles = 4;
+                    uint32_t low = most_tiles(s, PSUM_BANKS / 2, mtiles); // the next block does not wait for it
+                    if (c.tiles > low) {
+                        c.tiles = low;
                         try_slots(s, &p, c, &best);
                     }
                 }

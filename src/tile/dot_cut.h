@@ -27,6 +27,8 @@ typedef struct DotSize { // what is to be cut
     const Matrix *out;
     bool lhs_same;               // one number everywhere: a slot is enough
     bool can_keep;               // there is HBM for a transposed operand
+    uint8_t sums;                // rows of an operand add up on the way as well: 1: of lhs, 2: of rhs, 0: of none,
+    uint32_t sums_bytes;         // … and the SBUF for that
     double beside;               // bytes that the row program behind it loads and stores for an element of the result; 0: there is none
     Room own, all;               // what products have of SBUF; with what they can borrow from row programs
 } DotSize;
@@ -43,6 +45,7 @@ typedef struct DotCut {
 
 DotCut dot_cut(const DotSize *s);                      // its ns is 0 when nothing fits
 bool dot_cut_fits(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols); // with slots of so many columns
+uint32_t dot_sum_tiles(const DotSize *s, uint32_t tiles); // banks that sums take of each half of a block of so many tiles of rows
 uint32_t dot_stage_bytes(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols); // 0: nothing is transposed
 static inline uint32_t dot_slot_bytes(uint32_t chunk, uint32_t width, int stype) { return chunk * width * (uint32_t)dtype_bytes(stype); }
 

@@ -101,7 +101,7 @@ void lower_copy(Lower *l, OpId op, BufId dst, BufId src) {
 
 #define SPLAT_MIN_BYTES 256 // below this a splat is stored in full
 
-static bool is_lazy_splat(const Lower *l, const HloOp *op) {
+bool lower_is_lazy(const Lower *l, const HloOp *op) {
     const HloAttr *a = op->code == HLO_CONSTANT ? hlo_attr(op, AK_VALUE) : NULL;
     return a && hlo_tensor_is_splat(l->h, a) &&
            hlo_type_bytes(hlo_type(l->h, a->type)) >= SPLAT_MIN_BYTES;
@@ -131,7 +131,7 @@ BufId lower_operand(Lower *l, ValueId v) {
     if (rows_is_count(l->h, v))
         return count_buf(l, v);
     OpId def = l->h->values.at[v].def;
-    assert(l->form[v].known || (def && is_lazy_splat(l, hlo_at(l->h, def))));
+    assert(l->form[v].known || (def && lower_is_lazy(l, hlo_at(l->h, def))));
     BufId b = lower_buf(l, BUF_TEMP, lower_bytes(l, v, def), def);
     l->buf_of[v] = b;
     l->bufs.at[b].uses = UINT32_MAX; // shared by whoever needs it: never overwritten
@@ -207,7 +207,7 @@ static bool may_write(const Lower *l, const HloOp *op, uint32_t result, BufId b)
 }
 
 // Buffers 1.. are the arguments, then come the results: see make_signature.
-static BufId choose_out(Lower *l, OpId id, uint32_t result) {
+BufId lower_out(Lower *l, OpId id, uint32_t result) {
     const HloOp *op = hlo_at(l->h, id);
     ValueId v = op->results + result;
     BufId place = count_place(l, v);
@@ -258,18 +258,12 @@ static OpId updated_splat(const Lower *l, const HloOp *op) {
         return 0;
     ValueId v = hlo_operand(l->h, op, 0);
     OpId def = l->h->values.at[v].def;
-    if (!def || l->buf_of[v] || !is_lazy_splat(l, hlo_at(l->h, def)))
+    if (!def || l->buf_of[v] || !lower_is_lazy(l, hlo_at(l->h, def)))
         return 0;
     for (uint32_t i = 1; i < op->noperands; i++)
         if (hlo_operand(l->h, op, i) == v)
             return 0;
     return def;
-}
-
-// The rows of ones under a sum need no buffer: dot.c sets them in SBUF.
-static bool is_set_in_place(const Lower *l, StepKind kind, const HloOp *op) {
-    OpId def = kind == STEP_DOT ? l->h->values.at[hlo_operand(l->h, op, 0)].def : 0;
-    return def && is_lazy_splat(l, hlo_at(l->h, def));
 }
 
 // Operations that no lowering is about.
@@ -351,29 +345,15 @@ static bool lower_view(Lower *l, OpId id) {
     return true;
 }
 
-OpId lower_stored_as(const Lower *l, OpId dot) {
-    Side out;
-    uint32_t n;
-    const HloOp *op = hlo_at(l->h, dot);
-    const OpId *users = users_of(&l->users, op->results, &n);
-    bool only = n == 1 && hlo_at(l->h, *users)->code == HLO_TRANSPOSE && l->users.region[*users] == l->users.region[dot];
-    return only && side_of_result(&out, l->h, op, *users) ? *users : 0;
-}
-
-// Where a product's result goes; who only transposes it finds it done (lower_op).
-static BufId place_product(Lower *l, OpId dot) {
-    OpId id = lower_stored_as(l, dot);
-    id = id ? id : dot;
-    BufId b = choose_out(l, id, 0);
-    lower_bind(l, hlo_at(l->h, id)->results, b);
-    return b;
-}
-
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     Why why = {0};
     StepKind kind = lower_kind(l, &op, &why);
     ValueList extra = {0};
+    if (kind == STEP_DOT) {
+        lower_dot(l, id, 0);
+        return;
+    }
     if (kind == STEP_KERNEL)
         for (uint32_t r = 0; r < op.nregions; r++) {
             KProg unused;
@@ -383,27 +363,22 @@ static void lower_compute(Lower *l, OpId id) {
     BufId *ins = ARENA_NEWN(l->c->scratch, BufId, nins + 1);
     BufId *outs = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
     OpId splat = updated_splat(l, &op);
-    uint32_t first = splat || is_set_in_place(l, kind, &op) ? 1 : 0;
+    uint32_t first = splat ? 1 : 0;
     for (uint32_t i = first; i < op.noperands; i++)
         ins[i] = is_told(l, kind, &op, i) || is_made(l, kind, &op, i) ? 0 : lower_operand(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < extra.n; i++)
         ins[op.noperands + i] = lower_operand(l, extra.at[i]);
     for (uint32_t i = first; i < op.noperands; i++)
         lower_release(l, hlo_operand(l->h, &op, i));
-    if (kind == STEP_DOT)
-        outs[0] = place_product(l, id);
-    for (uint32_t i = 0; i < op.nresults && kind != STEP_DOT; i++) {
-        outs[i] = choose_out(l, id, i);
+    for (uint32_t i = 0; i < op.nresults; i++) {
+        outs[i] = lower_out(l, id, i);
         lower_bind(l, op.results + i, outs[i]);
     }
     if (splat) {
         lower_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
         ins[0] = outs[0];
     }
-    uint64_t keeps = kind == STEP_DOT ? dot_keeps(l->asks, id, NULL) : 0;
-    if (keeps)
-        outs[op.nresults] = lower_buf(l, BUF_TEMP, keeps, id);
-    lower_step(l, kind, id, ins, nins, outs, op.nresults + (keeps > 0), 0);
+    lower_step(l, kind, id, ins, nins, outs, op.nresults, 0);
     l->steps.at[l->steps.n - 1].why = why;
 }
 
@@ -442,14 +417,14 @@ static void lower_block(Lower *l, OpId id) {
     for (uint32_t i = 0; i < from.n; i++)
         VEC_PUSH(l->c->scratch, &ins, from.at[i] ? lower_operand(l, from.at[i]) : 0);
     for (uint32_t i = 0; i < op.nresults; i++) {
-        BufId buf = taken_behind(b, i) ? 0 : choose_out(l, id, i);
+        BufId buf = taken_behind(b, i) ? 0 : lower_out(l, id, i);
         if (buf)
             lower_bind(l, op.results + i, buf);
         VEC_PUSH(l->c->scratch, &outs, buf);
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
         b->epi[i].out = outs.n;
-        VEC_PUSH(l->c->scratch, &outs, place_product(l, b->epi[i].op));
+        VEC_PUSH(l->c->scratch, &outs, lower_dot_out(l, b->epi[i].op));
         side_of_result(&b->epi[i].lies, l->h, hlo_at(l->h, b->epi[i].op), lower_stored_as(l, b->epi[i].op));
     }
     for (uint32_t i = 0; i < b->nepi; i++) {
@@ -462,37 +437,6 @@ static void lower_block(Lower *l, OpId id) {
         if (from.at[i])
             lower_release(l, from.at[i]);
     lower_step(l, STEP_BLOCK, id, ins.at, ins.n, outs.at, outs.n, l->block_of[id]);
-}
-
-// A product with the row program behind it: ins are the product's, then the program's; outs the program's, then the
-// product itself. Reads of the program end before its results are placed, so that these may lie on its operands; those of
-// the product last until the end.
-static void lower_epilogue(Lower *l, uint32_t number) {
-    const Epilogue *p = l->epilogues.at[number - 1];
-    HloOp dot = *hlo_at(l->h, p->dot), rows = *hlo_at(l->h, p->rows);
-    VEC(BufId) ins = {0}, outs = {0};
-    bool set = is_set_in_place(l, STEP_DOT, &dot);
-    for (uint32_t i = 0; i < 2; i++)
-        VEC_PUSH(l->c->scratch, &ins, i || !set ? lower_operand(l, hlo_operand(l->h, &dot, i)) : 0);
-    for (uint32_t i = 0; i < rows.noperands; i++)
-        VEC_PUSH(l->c->scratch, &ins, i == p->index ? 0 : lower_operand(l, hlo_operand(l->h, &rows, i)));
-    BufId product = p->keeps ? choose_out(l, p->dot, 0) : 0;
-    if (product)
-        lower_bind(l, dot.results, product);
-    for (uint32_t i = 0; i < rows.noperands; i++)
-        if (i != p->index)
-            lower_release(l, hlo_operand(l->h, &rows, i));
-    for (uint32_t i = 0; i < rows.nresults; i++) {
-        VEC_PUSH(l->c->scratch, &outs, choose_out(l, p->rows, i));
-        lower_bind(l, rows.results + i, outs.at[i]);
-    }
-    VEC_PUSH(l->c->scratch, &outs, product);
-    uint64_t keeps = dot_keeps(l->asks, p->dot, p);
-    if (keeps)
-        VEC_PUSH(l->c->scratch, &outs, lower_buf(l, BUF_TEMP, keeps, p->dot));
-    for (uint32_t i = set; i < 2; i++)
-        lower_release(l, hlo_operand(l->h, &dot, i));
-    lower_step(l, STEP_DOT, p->dot, ins.at, ins.n, outs.at, outs.n, number);
 }
 
 static void lower_alias(Lower *l, OpId id) {
@@ -522,9 +466,15 @@ static void lower_op(Lower *l, OpId id) {
             lower_block(l, id);
         return;
     }
+    if (l->sum_of[id]) {
+        const DotSum *sum = &l->sums.at[l->sum_of[id] - 1];
+        if (sum->at == id)
+            lower_dot(l, sum->with, l->sum_of[id]);
+        return;
+    }
     if (l->epilogue_of[id]) {
         if (l->epilogues.at[l->epilogue_of[id] - 1]->dot == id)
-            lower_epilogue(l, l->epilogue_of[id]);
+            lower_dot(l, id, 0);
         return;
     }
     switch (op->code) {
@@ -542,7 +492,7 @@ static void lower_op(Lower *l, OpId id) {
         lower_branches(l, id);
         return;
     case HLO_CONSTANT:
-        if (is_lazy_splat(l, op))
+        if (lower_is_lazy(l, op))
             return;
         lower_bind(l, op->results, lower_buf(l, BUF_CONST, lower_bytes(l, op->results, id), id));
         return;
@@ -661,6 +611,7 @@ void lower_program(Lower *l, const ChipFile *chip) {
     *l->asks = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, h->values.n)};
     blocks_find(l);
     epilogues_find(l);
+    sums_find(l);
     make_signature(l);
     lower_region(l, f->body);
     return_results(l);

@@ -26,6 +26,13 @@ void lower_region(Lower *l, RegionId r);
 static inline BufId lower_arg(uint32_t i) { return 1 + i; }
 static inline BufId lower_result(const Lower *l, uint32_t j) { return 1 + l->main->nargs + j; }
 
+bool lower_is_lazy(const Lower *l, const HloOp *op); // a splat, put into memory where it is read
+BufId lower_out(Lower *l, OpId id, uint32_t result); // where a result goes
+// lower_dot.c
+const struct Epilogue *lower_epilogue(const Lower *l, OpId dot); // behind it, NULL: none
+BufId lower_dot_out(Lower *l, OpId dot); // where a product's result goes, as a transpose behind it lies where it may
+void lower_dot(Lower *l, OpId id, uint32_t sum); // number of the sum, 0: none
+bool lower_is_set(const Lower *l, const HloOp *dot); // its first operand is one number everywhere and needs no memory
 ValueId lower_producer(const Lower *l, ValueId v); // through what shares its operand's buffer
 
 // donate.c

@@ -173,6 +173,14 @@ void step_print(const Lower *l, const Step *s, Buf *out) {
     buf_printf(out, "\n");
 }
 
+static void print_dot(const Lower *l, const Step *s, Buf *out) {
+    nest_print(&(NestOp){.is_product = true, .in = {0, 1}, .p = dot_product(l->h, hlo_at(l->h, s->op), s->aux ? 0 : lower_stored_as(l, s->op))}, out);
+    if (!s->sum)
+        return;
+    const DotSum *sum = &l->sums.at[s->sum - 1];
+    nest_print(&(NestOp){.is_product = true, .in = {sum->ins, sum->of == SUMS_RHS}, .out = sum->outs, .p = dot_product(l->h, hlo_at(l->h, sum->dot), 0)}, out);
+}
+
 void nests_print(const Lower *l, Buf *out) {
     for (uint32_t i = 0; i < l->steps.n; i++) {
         const Step *s = &l->steps.at[i];
@@ -181,7 +189,7 @@ void nests_print(const Lower *l, Buf *out) {
         if (s->kind == STEP_MOVE || s->kind == STEP_TRANSPOSE)
             move_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_DOT)
-            nest_print(&(NestOp){.is_product = true, .in = {0, 1}, .p = dot_product(l->h, op, s->aux ? 0 : lower_stored_as(l, s->op))}, out);
+            print_dot(l, s, out);
         else if (s->kind == STEP_CONV)
             conv_nests(l->h, op, print_one, out);
         else if (s->kind == STEP_NEST)

@@ -16,6 +16,8 @@
 // What transfers cannot transpose, bytes or on some chips anything, is loaded as it lies, columns on the partitions, which the array turns
 // in two banks that blocks then leave free.
 // A left side that is one number everywhere (the ones of a sum) is set in SBUF instead, once: its tiles are all the same.
+// Who wants the sums over k of an operand too (a bias' gradient beside that of its weights) gets them on the way: the first block of each piece
+// of it multiplies that by a column of ones, into a bank behind those of its tiles.
 // With a row program behind it (epilogue.c) a tile is not copied out of PSUM but goes through the program's instructions,
 // in the place of the results and a part of the slots.
 // Tails are shorter counts in the same instructions. The order in which k adds up is the same for all of these, so every
@@ -69,7 +71,8 @@ typedef struct Work {
     int64_t tile_k, mstep, nstep; // rows of a tile of k, rows and columns of a block
     Area area;
     uint32_t out_sbuf;
-    Ring outs, stages;
+    Ring outs, stages, ones, sums; // sums: of an operand, on their way out
+    uint32_t sum_tiles; // banks behind a block's that they take
     double busy[ENG_COUNT]; // by evictions, ns
     uint32_t filled, multiplied; // steps so far
     bool begins; // the first product behind a barrier: nothing hides how it begins
@@ -163,6 +166,14 @@ static void load_transposed(Work *d, Operand *s, uint32_t slot, int64_t tile, Pi
 static void side_set(Work *d, Operand *s, int64_t cols) {
     put_memset(d->e, ENG_GPSIMD, VIEW(ring_at(&s->slots, 0), d->stype, {TILE_K}, {cols, 1}), s->same->data);
 }
+
+// Sums of an operand: each piece of it in the first block that has it.
+static bool is_summed(const Work *d, const Chunk *s) {
+    return d->j.sums.of == SUMS_RHS ? s->m0 == 0 : d->j.sums.of == SUMS_LHS && s->n0 == 0;
+}
+
+static int64_t sum_first(const Work *d, const Chunk *s) { return d->j.sums.of == SUMS_RHS ? s->n0 : s->m0; }
+static int64_t sum_cols(const Work *d, const Chunk *s) { return d->j.sums.of == SUMS_RHS ? s->ncols : s->mlen; }
 
 static int64_t key_of(const Work *d, const Operand *s, int64_t batch, int64_t f0, int64_t k0) {
     return s->same ? 0 : (batch * s->free.size + f0) * d->k + k0;
@@ -331,6 +342,48 @@ static void evict_block(Work *d, const Chunk *s, bool last) {
     }
 }
 
+static uint32_t sum_bank(const Work *d, int64_t col) {
+    return d->j.sums.of == SUMS_RHS ? bank_of(d, d->cut.tiles, col) : bank_of(d, d->cut.tiles + col / BLOCK, 0);
+}
+
+// [k0, k1) of the chunk: columns of the operand add up over its rows, in the order in which they would alone.
+static void add_rows(Work *d, const Chunk *s, int64_t k0, int64_t k1) {
+    bool rhs = d->j.sums.of == SUMS_RHS;
+    uint32_t loc = d->e->loc;
+    emit_loc(d->e, d->j.sums.op);
+    for (int64_t kt = k0; kt < k1; kt += d->tile_k) {
+        int64_t rows = min64(d->tile_k, k1 - kt);
+        put_weights(d->e, VIEW(ring_at(&d->ones, 0), d->stype, {rows}, {1, 1}), 0);
+        for (int64_t c = 0; c < sum_cols(d, s); c += BLOCK) {
+            int64_t n = min64(BLOCK, sum_cols(d, s) - c);
+            uint32_t bank = sum_bank(d, c);
+            Mem to = {.addr = bank_at(d->e, bank).addr, .haz = bank_haz(d, bank)};
+            put_matmul(d->e, VIEW(to, DT_F32, {1}, {n, 1}), slot_view(d, rhs ? &d->rhs : &d->lhs, rhs ? s->rslot : s->lslot, kt / d->tile_k, false, rows, c, n),
+                       s->k0 + kt > 0, 0);
+        }
+    }
+    d->e->loc = loc;
+}
+
+static void sums_leave(Work *d, const Chunk *s) {
+    uint32_t loc = d->e->loc;
+    emit_loc(d->e, d->j.sums.op);
+    for (int64_t c = 0; c < sum_cols(d, s); c += BLOCK) {
+        int64_t n = min64(BLOCK, sum_cols(d, s) - c), col = sum_first(d, s) + c;
+        uint32_t bank = sum_bank(d, c);
+        emit_task(d->e);
+        if (d->j.sums.rows) {
+            rows_columns(d->j.sums.rows, col, (uint32_t)n);
+            rows_from_psum(d->j.sums.rows, 1, bank * PSUM_BANK_BYTES, bank_haz(d, bank), 0, 1, col, (uint32_t)n);
+            continue;
+        }
+        View out = VIEW(ring_next(&d->sums), d->j.sums.dtype, {1}, {n, 1});
+        put_evict(d->e, d->busy, out, VIEW(((Mem){.addr = bank_at(d->e, bank).addr, .haz = bank_haz(d, bank)}), DT_F32, {1}, {n, 1}));
+        put_dma(d->e, QUEUE_OUT, VIEW(mem_hbm(d->j.sums.out + (uint64_t)col * dtype_bytes(d->j.sums.dtype)), d->j.sums.dtype, {1}, {n, 1}), out);
+    }
+    d->e->loc = loc;
+}
+
 // [k0, k1) of the chunk.
 static void multiply_part(Work *d, const Chunk *s, int64_t k0, int64_t k1) {
     for (int64_t i = 0; i < s->count; i++)
@@ -340,6 +393,8 @@ static void multiply_part(Work *d, const Chunk *s, int64_t k0, int64_t k1) {
                 multiply(d, s, kt / d->tile_k, min64(d->tile_k, k1 - kt), two, bank_of(d, mi / TILE_M, 0), i * s->ncols, i * s->mlen + mi,
                          min64(TILE_M, s->mlen - mi), i * s->ncols, s->k0 + kt > 0);
             }
+    if (is_summed(d, s))
+        add_rows(d, s, k0, k1);
 }
 
 static void multiply_chunk(Work *d, const Chunk *s, bool last) {
@@ -354,10 +409,12 @@ static void multiply_chunk(Work *d, const Chunk *s, bool last) {
     d->lhs.held[s->lslot]--, d->rhs.held[s->rslot]--;
     if (s->k0 + s->klen < d->k)
         return;
+    if (is_summed(d, s))
+        sums_leave(d, s);
     evict_block(d, s, last);
     if (d->j.together > 1)
         d->bank0 = (d->bank0 + 1) % (PSUM_BANKS - turn_banks(d));
-    else if (d->cut.tiles <= BANKS_HALF && !is_wide(d) && !d->turns) // of a low block the next one does not wait for
+    else if (d->cut.tiles + d->sum_tiles <= BANKS_HALF && !is_wide(d) && !d->turns) // of a low block the next one does not wait for
         d->bank0 ^= BANKS_HALF;
 }
 
@@ -471,7 +528,19 @@ static void work_init(Work *d, const ProductJob *j) {
     d->batches = nest_size(&p->batch), d->m = d->lhs.free.size, d->n = d->rhs.free.size, d->k = nest_size(&p->k);
     d->turns = d->lhs.turned || d->rhs.turned;
     d->tile_k = product_tile_k(&d->lhs.at.rows, &d->rhs.at.rows);
-    d->out_sbuf = d->rows ? d->rows->area_at : ROWS_AREA_BEGIN - OUT_SLOTS * OUT_TILES * BLOCK * (uint32_t)d->out_elem;
+    d->out_sbuf = product_below(j);
+    assert(!j->sums.of || (d->batches == 1 && j->together == 1));
+}
+
+uint32_t product_below(const ProductJob *j) {
+    return j->rows ? j->rows->area_at : ROWS_AREA_BEGIN - OUT_SLOTS * OUT_TILES * BLOCK * (uint32_t)dtype_bytes(j->p.dtype);
+}
+
+#define SUM_SLOTS 2
+#define ONES_BYTES 64u
+
+static uint32_t sums_bytes(const ProductSums *s) {
+    return !s->of ? 0 : ONES_BYTES + (s->rows ? 0 : SUM_SLOTS * BLOCK * (uint32_t)dtype_bytes(s->dtype));
 }
 
 static DotSize size_of(const Work *d) {
@@ -482,7 +551,9 @@ static DotSize size_of(const Work *d) {
     size.m = max64(1, min64(d->m, j->rows_hi - j->rows_lo)), size.n = max64(1, j->n_hi - j->n_lo);
     size.batches = max64(1, (j->rows_hi - j->rows_lo) / size.m);
     size.lhs_same = j->same;
-    size.own = product_room(d->e, d->out_sbuf, false), size.all = product_room(d->e, d->out_sbuf, true);
+    uint32_t below = j->sums.rows ? j->sums.rows->area_at : d->out_sbuf;
+    size.own = product_room(d->e, below, false), size.all = product_room(d->e, below, true);
+    size.sums = j->sums.of, size.sums_bytes = sums_bytes(&j->sums);
     size.can_keep = j->may_keep, size.beside = (double)j->beside;
     return size;
 }
@@ -528,6 +599,11 @@ static void plan(Work *d) {
     give_slots(d, &d->lhs, d->cut.lhs_slots, lcols);
     give_slots(d, &d->rhs, d->cut.rhs_slots, rcols);
     area_ring(&d->area, &d->stages, d->cut.stages, dot_stage_bytes(&size, &d->cut, lcols, rcols));
+    if (size.sums) {
+        area_ring(&d->area, &d->ones, 1, ONES_BYTES);
+        area_ring(&d->area, &d->sums, d->j.sums.rows ? 0 : SUM_SLOTS, BLOCK * (uint32_t)dtype_bytes(d->j.sums.dtype));
+        d->sum_tiles = dot_sum_tiles(&size, d->cut.tiles);
+    }
     d->area.room = (Room){{d->out_sbuf}, {ROWS_AREA_BEGIN}};
     uint32_t together = small ? 1 : OUT_TILES;
     if (d->rows)
@@ -566,7 +642,13 @@ void product_emit(const ProductJob *j) {
     pair_banks(d, false);
     if (d->rows)
         rows_open(d->rows);
+    if (j->sums.rows)
+        rows_open(j->sums.rows);
+    if (j->sums.of)
+        put_memset(d->e, ENG_GPSIMD, VIEW(ring_at(&d->ones, 0), d->stype, {TILE_K}, {1, 1}), j->sums.each->data);
     emit_chunks(d);
+    if (j->sums.rows)
+        rows_close(j->sums.rows);
     if (d->rows)
         rows_close(d->rows);
     area_close(&d->area);

@@ -20,12 +20,24 @@ typedef struct Product {
     Nest n; // src: rhs, dst: out
 } Product;
 
+enum { SUMS_NONE, SUMS_LHS, SUMS_RHS };
+
+typedef struct ProductSums { // sums over k of an operand, which the array takes as it has it in SBUF
+    uint8_t of;
+    OpId op;             // what its instructions are counted for
+    const HloAttr *each; // the number that all rows are multiplied by
+    int dtype;           // of the result,
+    uint64_t out;        // … which goes there
+    RowOp *rows;         // … or what it goes through first
+} ProductSums;
+
 typedef struct ProductJob { // what of it, and what becomes of its tiles
     Emit *e;
     Product p;
     const HloAttr *same;                  // the number that all of lhs is; NULL: it lies there
     RowOp *rows;                          // what tiles go through where they leave PSUM, NULL: nothing
     int64_t beside;                       // … bytes that it loads and stores for an element
+    ProductSums sums;
     int64_t together;                     // many small ones: so many of the batch side by side in a bank; 1: they are large
     int64_t rows_lo, rows_hi, n_lo, n_hi; // what of it this core does: rows of all batches, columns
     bool may_keep;                        // there is HBM for a transposed operand,
@@ -36,6 +48,7 @@ ProductJob product_job(Emit *e, const Product *p); // all of it
 bool product_comes_turned(const ProductJob *j, bool rhs); // transfers cannot transpose the operand: the array does
 int64_t product_tile_k(const Layout *lhs, const Layout *rhs); // rows of a tile of k, which tell in which order it adds up
 DotCut product_cut(const ProductJob *j);
+uint32_t product_below(const ProductJob *j); // where the SBUF of its results begins
 void product_emit(const ProductJob *j);
 // SBUF below `below`, and above the row programs' area or from its beginning on.
 Room product_room(const Emit *e, uint32_t below, bool borrows);

@@ -89,6 +89,7 @@ typedef struct Step {
     uint32_t ins, nins;   // range of Lower.refs
     uint32_t outs, nouts;
     uint32_t aux;
+    uint32_t sum;         // DOT: the sums of an operand that it takes as well, 0: none
     Why why;              // KERNEL: why it is one
 } Step;
 
@@ -111,6 +112,13 @@ typedef struct Switch {
     VEC(uint32_t) branch_pcs; // instructions to patch with each branch's start
     VEC(uint32_t) end_pcs;    // jumps to patch with the end
 } Switch;
+
+typedef struct DotSum { // a sum over what a product contracts, of one of its operands: taken with it (sums.c)
+    OpId dot, with; // the sum, written as a product; the product
+    OpId at;        // which of them stands last: there both are made
+    uint8_t of;     // which operand (product.h)
+    uint32_t ins, outs; // of the step: where its own begin
+} DotSum;
 
 typedef struct Fence { // a barrier of the program before a step: who reads one of its buffers behind it comes behind all who made them
     uint32_t step;
@@ -140,6 +148,8 @@ typedef struct Lower {
     struct Emit *asks;     // for questions only: what a step would need
     uint32_t *epilogue_of; // per op: number of the epilogue it is part of, 0 = none
     VEC(ValueId) lazy;     // splat constants and forms put into memory so far in open regions
+    VEC(DotSum) sums;
+    uint32_t *sum_of;      // per op: number of the sum it makes or takes along, 0 = none
     Users users;
     Form *form;            // per value
     uint32_t nviews;
