@@ -12,6 +12,8 @@
 #include "pass/schedule.h"
 
 #define LOOK_AHEAD 96 // ops a product may go up past
+#define VIEWS_MOST 8 // reshapes of its operands that go along with a product
+#define STACKED_DEPTH 4 // ops on the way into a stack
 #define URGENT 48     // ops from a product to its reader, when that one waits for it
 
 static bool passes_on(const Hlo *h, const HloOp *op) { // movement, or a conversion and nothing else
@@ -42,6 +44,21 @@ static void sink_movement(Schedule *o, RegionId r) {
     }
 }
 
+// All that the op makes of the value goes into stacks that its loop carries: nobody waits for that before the loop's end.
+static bool is_stacked(const Schedule *o, const HloOp *op, ValueId v, int depth) {
+    if (op->code == HLO_DYNAMIC_UPDATE_SLICE)
+        return hlo_operand(o->h, op, 1) == v;
+    bool all = depth > 0 && op->nresults > 0 && (op->code == HLO_ROWS || op->code == HLO_RESHAPE || hlo_is_elementwise(op));
+    for (uint32_t i = 0; i < op->nresults && all; i++) {
+        uint32_t n;
+        const OpId *users = users_of(&o->u, op->results + i, &n);
+        all = n > 0;
+        for (uint32_t k = 0; k < n && all; k++)
+            all = is_stacked(o, hlo_at(o->h, users[k]), op->results + i, depth - 1);
+    }
+    return all;
+}
+
 // The first place where somebody computes with the value; sums over devices stand right behind what they sum, whoever reads them.
 static double awaited(const Schedule *o, RegionId r, ValueId v) {
     uint32_t n;
@@ -50,14 +67,17 @@ static double awaited(const Schedule *o, RegionId r, ValueId v) {
     for (uint32_t i = 0; i < n; i++) {
         const HloOp *op = hlo_at(o->h, users[i]);
         bool sums = (op->code == HLO_ALL_REDUCE || op->code == HLO_REDUCE_SCATTER) && op->nresults == 1;
+        if (is_stacked(o, op, v, STACKED_DEPTH))
+            continue;
         first = fmin(first, sums ? awaited(o, r, op->results) : o->u.region[users[i]] == r ? o->key[users[i]] : -1);
     }
     return first;
 }
 
-static bool is_urgent(const Schedule *o, RegionId r, OpId id) {
-    return awaited(o, r, hlo_at(o->h, id)->results) < o->key[id] + URGENT;
-}
+static double wait_of(const Schedule *o, RegionId r, OpId id) { return awaited(o, r, hlo_at(o->h, id)->results); }
+static bool is_urgent(const Schedule *o, RegionId r, OpId id) { return wait_of(o, r, id) < o->key[id] + URGENT; }
+
+static bool is_view(const void *unused, const HloOp *op) { return (void)unused, op->code == HLO_RESHAPE; }
 
 // A product that somebody waits for goes before the first one nobody does between its operands and it.
 static void raise_products(Schedule *o, RegionId r) {
@@ -65,17 +85,20 @@ static void raise_products(Schedule *o, RegionId r) {
     for (uint32_t i = 0; i < region->ops.n; i++) {
         OpId id = region->ops.at[i];
         const HloOp *op = hlo_at(o->h, id);
-        if (!dot_on_tensor_engine(o->h, op) || !is_urgent(o, r, id))
+        if (!dot_on_tensor_engine(o->h, op) || wait_of(o, r, id) == INFINITY)
             continue;
+        bool urgent = is_urgent(o, r, id);
         double from = -1;
         for (uint32_t k = 0; k < op->noperands; k++) {
-            OpId def = o->h->values.at[hlo_operand(o->h, op, k)].def;
+            ValueId v = hlo_operand(o->h, op, k);
+            OpId def = o->h->values.at[urgent ? v : before_reshapes(o->h, v)].def;
             from = def && o->u.region[def] == r ? fmax(from, o->key[def]) : from;
         }
         for (uint32_t p = (uint32_t)fmax(floor(from) + 1, i > LOOK_AHEAD ? i - LOOK_AHEAD : 0); p < i; p++) {
             OpId other = region->ops.at[p];
-            if (dot_on_tensor_engine(o->h, hlo_at(o->h, other)) && !schedule_is_moved(o, other) && !is_urgent(o, r, other)) {
-                o->key[id] = p - 0.5;
+            if (dot_on_tensor_engine(o->h, hlo_at(o->h, other)) && !schedule_is_moved(o, other) &&
+                (urgent ? !is_urgent(o, r, other) : wait_of(o, r, other) == INFINITY)) {
+                schedule_raise(o, id, p - 0.5, is_view, NULL, VIEWS_MOST);
                 break;
             }
         }
