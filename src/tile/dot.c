@@ -161,6 +161,15 @@ static void share(ProductJob *j) {
     }
 }
 
+// The sums of an operand that both cores have, each its part.
+static void share_sums(ProductJob *j) {
+    int64_t m = nest_size(&j->p.m), n = nest_size(&j->p.n);
+    bool works = j->rows_lo < j->rows_hi && j->n_lo < j->n_hi, cut_rows = j->rows_hi - j->rows_lo < m, cut_columns = j->n_hi - j->n_lo < n;
+    j->sums.lo = 0, j->sums.hi = j->sums.of == SUMS_RHS ? n : m;
+    if (works && (j->sums.of == SUMS_RHS ? cut_rows : cut_columns))
+        emit_share(j->e, j->sums.hi, PSUM_BANK_COLS, &j->sums.lo, &j->sums.hi);
+}
+
 uint64_t dot_keeps(Emit *e, OpId id, const DotSum *sum) {
     Product of = dot_product(e->l->h, hlo_at(e->l->h, id), 0);
     ProductJob j = product_job(e, &of);
@@ -205,6 +214,8 @@ void emit_dot(Emit *e, const Step *s) {
         j.p.out = emit_addr(e, refs[s->outs]);
     uint32_t outs = j.rows ? hlo_at(h, j.rows->s->op)->nresults + 1 : 1; // behind them: HBM for a transposed operand
     share(&j);
+    if (sum)
+        share_sums(&j);
     j.may_keep = (sum ? sum->outs : s->nouts) > outs && !e->parts; // two cores would both store it
     if (j.may_keep)
         j.kept = emit_addr(e, refs[s->outs + outs]);

@@ -167,13 +167,17 @@ static void side_set(Work *d, Operand *s, int64_t cols) {
     put_memset(d->e, ENG_GPSIMD, VIEW(ring_at(&s->slots, 0), d->stype, {TILE_K}, {cols, 1}), s->same->data);
 }
 
-// Sums of an operand: each piece of it in the first block that has it.
-static bool is_summed(const Work *d, const Chunk *s) {
-    return d->j.sums.of == SUMS_RHS ? s->m0 == 0 : d->j.sums.of == SUMS_LHS && s->n0 == 0;
+// Sums of an operand, of this core's columns: those of a block, and how many.
+static int64_t sum_first(const Work *d, const Chunk *s) { return max64(d->j.sums.lo, d->j.sums.of == SUMS_RHS ? s->n0 : s->m0); }
+static int64_t sum_cols(const Work *d, const Chunk *s) {
+    return min64(d->j.sums.hi, d->j.sums.of == SUMS_RHS ? s->n0 + s->ncols : s->m0 + s->mlen) - sum_first(d, s);
 }
 
-static int64_t sum_first(const Work *d, const Chunk *s) { return d->j.sums.of == SUMS_RHS ? s->n0 : s->m0; }
-static int64_t sum_cols(const Work *d, const Chunk *s) { return d->j.sums.of == SUMS_RHS ? s->ncols : s->mlen; }
+// Each piece of it in the first block that has it.
+static bool is_summed(const Work *d, const Chunk *s) {
+    bool first = d->j.sums.of == SUMS_RHS ? s->m0 == rows_begin_of(d, s->batch) : d->j.sums.of == SUMS_LHS && s->n0 == d->j.n_lo;
+    return first && sum_cols(d, s) > 0;
+}
 
 static int64_t key_of(const Work *d, const Operand *s, int64_t batch, int64_t f0, int64_t k0) {
     return s->same ? 0 : (batch * s->free.size + f0) * d->k + k0;
@@ -349,6 +353,7 @@ static uint32_t sum_bank(const Work *d, int64_t col) {
 // [k0, k1) of the chunk: columns of the operand add up over its rows, in the order in which they would alone.
 static void add_rows(Work *d, const Chunk *s, int64_t k0, int64_t k1) {
     bool rhs = d->j.sums.of == SUMS_RHS;
+    int64_t skip = sum_first(d, s) - (rhs ? s->n0 : s->m0);
     uint32_t loc = d->e->loc;
     emit_loc(d->e, d->j.sums.op);
     for (int64_t kt = k0; kt < k1; kt += d->tile_k) {
@@ -358,7 +363,7 @@ static void add_rows(Work *d, const Chunk *s, int64_t k0, int64_t k1) {
             int64_t n = min64(BLOCK, sum_cols(d, s) - c);
             uint32_t bank = sum_bank(d, c);
             Mem to = {.addr = bank_at(d->e, bank).addr, .haz = bank_haz(d, bank)};
-            put_matmul(d->e, VIEW(to, DT_F32, {1}, {n, 1}), slot_view(d, rhs ? &d->rhs : &d->lhs, rhs ? s->rslot : s->lslot, kt / d->tile_k, false, rows, c, n),
+            put_matmul(d->e, VIEW(to, DT_F32, {1}, {n, 1}), slot_view(d, rhs ? &d->rhs : &d->lhs, rhs ? s->rslot : s->lslot, kt / d->tile_k, false, rows, skip + c, n),
                        s->k0 + kt > 0, 0);
         }
     }

@@ -29,6 +29,7 @@ typedef struct ProductSums { // sums over k of an operand, which the array takes
     int dtype;           // of the result,
     uint64_t out;        // … which goes there
     RowOp *rows;         // … or what it goes through first
+    int64_t lo, hi;      // columns of the operand whose sums this core takes
 } ProductSums;
 
 typedef struct ProductJob { // what of it, and what becomes of its tiles
