@@ -5,7 +5,7 @@
     .venv/bin/python accuracy/sides.py --large                  at a size that people train
 
 The three are one program: the same layers and types, AdamW with clipping, and the attention that the module has (a configuration's own choice for
-encoders is older, docs/predict.md). Over dp x tp devices of one machine; with zero=1 the optimizer's moments are shared out over the replicas.
+encoders is older, docs/predict.md). Over dp x tp devices of one machine.
 """
 
 import argparse
@@ -184,10 +184,10 @@ class Autocast(torch.nn.Module):
             return self.model(*batch)
 
 
-def job_of(name, s, chip, dp, tp, precision="fp32", zero=0):
+def job_of(name, s, chip, dp, tp, precision="fp32"):
     machine = dataclasses.replace(machines.machine(composition.CHIPS[chip]), devices=dp * tp)
     job = layout.Job(config.model(config_of(name, s)), machine, 1, s.seq, dp * s.batch, precision)
-    return job, layout.Layout(tp=tp, dp=dp, micro_batch=s.batch, sp=False, zero=zero, attention="flash")
+    return job, layout.Layout(tp=tp, dp=dp, micro_batch=s.batch, sp=False, attention="flash")
 
 
 def of_configuration(job, x):
@@ -205,22 +205,22 @@ def of_torch(name, s, job, x, folder):
     model = {"llama": Llama, "gpt2": Gpt, "bert": Bert}[name](s)
     every, each = torch.zeros(x.dp * s.batch, s.seq, dtype=torch.long), torch.zeros(x.dp * s.batch, dtype=torch.long)
     batch = (every, every, each, every, each) if name == "bert" else (every, every)
-    plan = {**({"*exp_avg*": ("dp",)} if x.zero else {}), **PLAN, **MORE[name]}
+    plan = {**PLAN, **MORE[name]}
     opt = torch.optim.AdamW(model.parameters())
     export_step(model if job.precision == "fp32" else Autocast(model), opt, batch, folder, inputs=False, mesh={"dp": x.dp, "tp": x.tp}, plan=plan, max_norm=1.0)
     return opentrn.predict(pathlib.Path(folder) / "step.mlir", instance=job.machine.name)
 
 
 def rows(only=""):
-    for chip, name, (dp, tp), precision, zero in itertools.product(composition.CHIPS, MODELS, LAYOUTS, ("fp32", "amp"), (0, 1)):
-        row = f"{chip} {name} dp={dp} tp={tp} {precision} zero={zero}"
-        if all(word in row for word in only.split(",")) and (dp > 1 or not zero):
-            yield row, (chip, name, dp, tp, precision, zero)
+    for chip, name, (dp, tp), precision in itertools.product(composition.CHIPS, MODELS, LAYOUTS, ("fp32", "amp")):
+        row = f"{chip} {name} dp={dp} tp={tp} {precision}"
+        if all(word in row for word in only.split(",")):
+            yield row, (chip, name, dp, tp, precision)
 
 
-def three(s, chip, name, dp, tp, precision="fp32", zero=0, folder=None):
+def three(s, chip, name, dp, tp, precision="fp32", folder=None):
     """What each side tells: of the configuration, of JAX, of PyTorch."""
-    job, x = job_of(name, s, chip, dp, tp, precision, zero)
+    job, x = job_of(name, s, chip, dp, tp, precision)
     with tempfile.TemporaryDirectory() as own:
         folder = folder or own
         return of_configuration(job, x), of_jax(job, x, folder), of_torch(name, s, job, x, folder)
