@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "mach/cost.h"
+#include "pass/pass.h"
 #include "pass/walk.h"
 #include "tile/emit.h"
 
@@ -125,7 +126,9 @@ static void pass_fences(Plan *p, uint32_t i) {
     }
 }
 
-// The last step of each order that effects keep: the streams of collectives, and of all others, which keep theirs with every stream.
+// The last step of each order that effects keep: the streams of collectives, and of all others, which keep theirs with every stream. Where
+// a device has a program of its own (a rank of PyTorch), others may choose otherwise by other sizes: all collectives stay in order, lest each
+// waits in one that another comes to later.
 typedef struct Effects {
     uint32_t last[STREAMS + 1]; // step + 1
 } Effects;
@@ -133,7 +136,8 @@ typedef struct Effects {
 static void depend_effect(Plan *p, Effects *e, uint32_t i) {
     const Step *s = &p->l->steps.at[p->begin + i];
     const HloOp *op = hlo_at(p->l->h, s->op);
-    int own = step_is_collective(p->l, s) ? collect_stream(op->code, op->attrs) : STREAMS;
+    bool one_program = spmd_partitions(p->l->h) > 1;
+    int own = !step_is_collective(p->l, s) ? STREAMS : one_program ? collect_stream(op->code, op->attrs) : 0;
     for (int k = 0; k <= STREAMS; k++)
         if (e->last[k] && (k == own || k == STREAMS || own == STREAMS))
             link_push(p, &p->work[i].preds, e->last[k] - 1);

@@ -3,6 +3,10 @@
 // run: otrn compile %s --target=trn2 --lnc=2 --dump=placed -o %t/out.otrn | grep '^#'
 // expect: # 1 dot dot_general: %6 %3 -> %8
 // expect: # 2 kernel all_reduce: %8 -> %9
+// Without its devices in its name the program is one rank's, and others have programs of their own: both sums stay in order.
+// run: sed 's/ attributes {mhlo.num_partitions = 4 : i32}//' %s >%t/rank.mlir && otrn compile %t/rank.mlir --target=trn2 --lnc=2 --dump=placed -o %t/out.otrn | grep all_reduce
+// expect: # 3 kernel all_reduce: %7 -> %4
+// expect: # 4 kernel all_reduce: %8 -> %9
 module attributes {mhlo.num_partitions = 4 : i32} {
   func.func public @main(%x: tensor<8192x1024xbf16>, %w: tensor<1024x1024xbf16>, %v: tensor<1024x1024xbf16>) -> (tensor<1024x1024xbf16>, tensor<8192x1024xbf16>) {
     %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8192x1024xbf16>, tensor<1024x1024xbf16>) -> tensor<8192x1024xbf16>
