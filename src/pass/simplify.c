@@ -2,7 +2,7 @@
 // simplify.c — one table of rules: movement that moves nothing, operations that do nothing, work that is cheaper elsewhere.
 // needs: values defined before use, constants folded
 // gives: transposes and broadcasts without dimensions of size one; no transpose of a transpose, broadcast of a
-//        broadcast or reshape of a reshape; dot_generals that give results as they are wanted; equal ops once
+//        broadcast or reshape of a reshape; dot_generals that read operands and give results as they lie; equal ops once
 // stale: nothing (dce drops what became unused)
 //
 // Every row of `simplify_rules` says whether its rule is exact or what it gives up (rules.h); tests/unit/simplify_test.c holds each to that. Exact: the same
@@ -74,6 +74,39 @@ static ValueId swap_product(Walk *w, ValueId v, const int64_t *perm, uint32_t n,
         hlo_set_ints(h, made, dot_contract_key[side], by.contract[!side], by.nc);
     }
     return walk_push(w, made);
+}
+
+// An operand that is a transpose is read where it came from, when its free dimensions keep their order: passes behind turns leave such transposes.
+static void read_through(Hlo *h, OpId id, uint32_t side) {
+    static const HloAttrKey batch[] = {AK_LHS_BATCHING_DIMENSIONS, AK_RHS_BATCHING_DIMENSIONS};
+    static const HloAttrKey contracting[] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
+    HloOp op = *hlo_at(h, id);
+    const HloOp *from = hlo_def_as(h, hlo_operand(h, &op, side), HLO_TRANSPOSE);
+    if (!from)
+        return;
+    uint32_t n, nfree;
+    const int64_t *perm = hlo_ints(from, AK_PERMUTATION, &n);
+    DotDims by = dot_dims(&op);
+    int64_t b[OTRN_MAX_RANK], c[OTRN_MAX_RANK], kept[OTRN_MAX_RANK];
+    nfree = dot_free_dims(hlo_value_type(h, hlo_operand(h, &op, side)), &op, side, kept);
+    for (uint32_t i = 1; i < nfree; i++)
+        if (perm[kept[i]] < perm[kept[i - 1]])
+            return;
+    for (uint32_t i = 0; i < by.nb; i++)
+        b[i] = perm[by.batch[side][i]];
+    for (uint32_t i = 0; i < by.nc; i++)
+        c[i] = perm[by.contract[side][i]];
+    h->operands.at[op.operands + side] = hlo_operand(h, from, 0);
+    hlo_set_ints(h, id, batch[side], b, by.nb);
+    hlo_set_ints(h, id, contracting[side], c, by.nc);
+}
+
+static ValueId product(Walk *w, const HloOp *op) {
+    (void)op;
+    hlo_op_own_attrs(w->hlo, w->id);
+    read_through(w->hlo, w->id, 0);
+    read_through(w->hlo, w->id, 1);
+    return 0;
 }
 
 // --- movement --------------------------------------------------------------------------------------
@@ -646,6 +679,7 @@ const Rule simplify_rules[] = {
     {"gather of a conversion: the conversion of what was gathered", HLO_GATHER, RULE_EXACT, gather_first},
     {"narrow(scatter(x, u)): scatter(narrow(x), narrow(u))", HLO_CONVERT, RULE_TWICE, convert_scatter},
     {"erfc that is only a factor: 1 - erf", HLO_CHLO_ERFC, RULE_CLOSE, erfc_as_erf},
+    {"product of a transpose: of what it transposes, where free dimensions keep their order", HLO_DOT_GENERAL, RULE_EXACT, product},
     {0},
 };
 

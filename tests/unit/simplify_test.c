@@ -151,6 +151,9 @@ static const Case cases[] = {
      "%t = stablehlo.transpose %x, dims = [1, 0] : (" F ") -> tensor<6x4xf32>\n %c = stablehlo.constant dense<0.3> : tensor<6x4xf32>\n"
      "%y = stablehlo.multiply %t, %c : tensor<6x4xf32>\n"
      "%r = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<6x4xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>"},
+    {"product of a transpose", "%x: " F ", %w: tensor<4x3xf32>", "tensor<6x3xf32>",
+     "%y = stablehlo.transpose %x, dims = [1, 0] : (" F ") -> tensor<6x4xf32>\n"
+     "%r = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : (tensor<6x4xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>"},
     // fold
     {"convert to its own", "%x: " F, F, "%r = stablehlo.convert %x : " F},
     {"reshape to its own", "%x: " F, F, "%r = stablehlo.reshape %x : (" F ") -> " F},
