@@ -6,16 +6,11 @@
 // the same tiles of k, so that every bit is that of the two apart; where both stand, whichever is later, so nobody may read the other's
 // result before. By the chip's prices: sums take banks and SBUF that the product's blocks have else.
 #include "hlo/dot.h"
+#include "hlo/query.h"
 #include "tile/dot.h"
 #include "tile/lower.h"
 
 #define CANDIDATES 4 // of a sum, looked at
-
-// The value before reshapes, which read the same memory.
-static ValueId root_of(const Hlo *h, ValueId v) {
-    OpId def = h->values.at[v].def;
-    return def && hlo_at(h, def)->code == HLO_RESHAPE ? root_of(h, hlo_operand(h, hlo_at(h, def), 0)) : v;
-}
 
 static bool is_plain(const Lower *l, OpId id) {
     const HloOp *op = hlo_at(l->h, id);
@@ -37,12 +32,12 @@ static int summed(const Lower *l, OpId dot, OpId with) {
     const Hlo *h = l->h;
     const HloOp *op = hlo_at(h, with);
     Product s = dot_product(h, hlo_at(h, dot), 0), p = dot_product(h, op, 0);
-    ValueId v = root_of(h, hlo_operand(h, hlo_at(h, dot), 1));
+    ValueId v = before_reshapes(h, hlo_operand(h, hlo_at(h, dot), 1));
     if (nest_size(&p.batch) != 1 || tile_of(&s) != tile_of(&p))
         return SUMS_NONE;
-    if (root_of(h, hlo_operand(h, op, 1)) == v && is_same_axis(&s.k, &p.k, true, true) && is_same_axis(&s.n, &p.n, false, false))
+    if (before_reshapes(h, hlo_operand(h, op, 1)) == v && is_same_axis(&s.k, &p.k, true, true) && is_same_axis(&s.n, &p.n, false, false))
         return SUMS_RHS;
-    return root_of(h, hlo_operand(h, op, 0)) == v && is_same_axis(&s.k, &p.k, true, false) && is_same_axis(&s.n, &p.m, false, false) ? SUMS_LHS : SUMS_NONE;
+    return before_reshapes(h, hlo_operand(h, op, 0)) == v && is_same_axis(&s.k, &p.k, true, false) && is_same_axis(&s.n, &p.m, false, false) ? SUMS_LHS : SUMS_NONE;
 }
 
 // Nobody reads the results up to there: those of the product, or of the program behind it.
@@ -122,7 +117,7 @@ static void try_dot(Lower *l, OpId id) {
     if (of.m.axis[0].n != 1 || nest_size(&of.batch) != 1)
         return;
     Search s = {.l = l, .dot = id, .alone = dot_ns(l->asks, id, NULL)};
-    look_at(&s, root_of(l->h, hlo_operand(l->h, op, 1)));
+    look_at(&s, before_reshapes(l->h, hlo_operand(l->h, op, 1)));
     if (!s.best.dot)
         return;
     VEC_PUSH(l->c->scratch, &l->sums, s.best);
