@@ -95,6 +95,16 @@ bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why) {
     return dynamic_of(l, op, &d, why);
 }
 
+bool dynamic_loads(const Lower *l, const HloOp *op, uint32_t operand) {
+    Dynamic d;
+    bool loads = false;
+    assert(op->code == HLO_DYNAMIC_SLICE || op->code == HLO_DYNAMIC_UPDATE_SLICE);
+    dynamic_of(l, op, &d, NULL);
+    for (int i = 0; i < d.count; i++)
+        loads |= d.unknown[i].operand == operand && !d.unknown[i].form.known;
+    return loads;
+}
+
 // The index in a register, inside the tensor. All on the sequencer that starts the transfer.
 static uint8_t load_index(Emit *e, const Step *s, uint32_t operand, int64_t last) {
     uint32_t k = e->next_reg++ % EMIT_REGS;

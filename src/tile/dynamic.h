@@ -20,5 +20,7 @@ typedef struct Dynamic {
 } Dynamic;
 
 bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why); // false: not by transfer
+// The index is read from memory: no register tells it, or it may lie outside, from where it is moved in.
+bool dynamic_loads(const Lower *l, const HloOp *op, uint32_t operand);
 
 #endif

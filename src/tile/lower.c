@@ -18,6 +18,7 @@
 #include "tile/block.h"
 #include "tile/count.h"
 #include "tile/dot.h"
+#include "tile/dynamic.h"
 #include "tile/lower.h"
 #include "tile/nest_text.h"
 
@@ -321,7 +322,7 @@ StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
 // An index that stands in a register.
 static bool is_told(const Lower *l, StepKind kind, const HloOp *op, uint32_t operand) {
     uint32_t first = op->code == HLO_DYNAMIC_UPDATE_SLICE ? 2 : 1;
-    return kind == STEP_DYNAMIC && operand >= first && l->form[hlo_operand(l->h, op, operand)].known;
+    return kind == STEP_DYNAMIC && operand >= first && l->form[hlo_operand(l->h, op, operand)].known && !dynamic_loads(l, op, operand);
 }
 
 // Numbers in order, one for each element of a row program.
