@@ -322,7 +322,8 @@ StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
 // An index that stands in a register.
 static bool is_told(const Lower *l, StepKind kind, const HloOp *op, uint32_t operand) {
     uint32_t first = op->code == HLO_DYNAMIC_UPDATE_SLICE ? 2 : 1;
-    return kind == STEP_DYNAMIC && operand >= first && l->form[hlo_operand(l->h, op, operand)].known && !dynamic_loads(l, op, operand);
+    bool known = kind == STEP_DYNAMIC && operand >= first && l->form[hlo_operand(l->h, op, operand)].known;
+    return known && !dynamic_loads(l, op, operand);
 }
 
 // Numbers in order, one for each element of a row program.

@@ -430,7 +430,8 @@ static void put_select(RowOp *r, const Node *n, const Arg *dst) {
     rows_src1(r, &in, &p, n->full);
     Haz *reads[3] = {p.haz, dst->haz};
     uint32_t k = 2;
-    if (a.kind == ARG_TENSOR && a.dtype == dst->dtype) {
+    if (a.kind == ARG_TENSOR) {
+        assert(a.dtype == dst->dtype); // rows_read widens it
         rows_src(r, &in, &a, n->full);
         reads[k++] = a.haz;
     } else {

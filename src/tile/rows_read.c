@@ -5,12 +5,13 @@
 
 static uint32_t node_of(const RowOp *r, ValueId v) { return r->e->row_node[v]; }
 
-static uint32_t add_node(RowOp *r, ValueId v, const Node *n) {
+static uint32_t push_node(RowOp *r, const Node *n) {
     VEC_PUSH(r->e->c->scratch, &r->nodes, *n);
     r->nodes.at[r->nodes.n - 1].haz = ARENA_NEWN(r->e->c->scratch, Haz, PRO_COPIES > DRAWN_SETS ? PRO_COPIES : DRAWN_SETS);
-    r->e->row_node[v] = r->nodes.n - 1;
     return r->nodes.n - 1;
 }
+
+static uint32_t add_node(RowOp *r, ValueId v, const Node *n) { return r->e->row_node[v] = push_node(r, n); }
 
 static float constant_of(const Hlo *h, const HloOp *op) {
     const HloAttr *a = hlo_attr(op, AK_VALUE);
@@ -37,6 +38,17 @@ static bool widens_for_readers(const RowOp *r, const HloOp *op, const HloType *t
     const Node *from = rows_node(r, node_of(r, hlo_operand(r->e->l->h, op, 0)));
     return from->psum || (from->full && from->kind != NODE_CONST && from->kind != NODE_WIDEN &&
                           (from->dtype == DT_BF16 || from->dtype == DT_F16) && !is_returned(r, op->results));
+}
+
+// What is chosen between two tensors is copied as bits (put_select), so whoever chooses does not widen what it reads.
+static uint32_t widened_choice(RowOp *r, const Node *n) {
+    const Node *x = rows_node(r, n->src[1]);
+    if (!x->full || x->kind == NODE_CONST || x->kind == NODE_WIDEN || x->dtype == n->dtype ||
+        rows_node(r, rows_narrow(r, n->src[2]))->kind == NODE_CONST)
+        return n->src[1];
+    Node wide = {.kind = NODE_OP, .dtype = n->dtype, .full = true, .code = HLO_CONVERT, .op = n->op, .slot = -1,
+                 .src = {n->src[1]}, .nsrc = 1, .uses = 1, .level = x->level};
+    return push_node(r, &wide);
 }
 
 static void read_op(RowOp *r, OpId id) {
@@ -76,6 +88,8 @@ static void read_op(RowOp *r, OpId id) {
     }
     if (op->code == HLO_BROADCAST_IN_DIM)
         n.kind = NODE_WIDEN;
+    if (op->code == HLO_SELECT)
+        n.src[1] = widened_choice(r, &n);
     if (n.level > r->levels)
         r->levels = n.level;
     add_node(r, op->results, &n);
