@@ -261,7 +261,7 @@ install: all
 	install -m 755 $(BUILD)/libotrn.so $(AT)/lib/libotrn.so.$(VERSION)
 	ln -sf libotrn.so.$(VERSION) $(AT)/lib/$(SONAME) && ln -sf $(SONAME) $(AT)/lib/libotrn.so
 	install -m 644 include/otrn.h $(AT)/include
-	install -m 644 $(wildcard chips/*.chip) chips/instances.table chips/accelerators.table chips/errors.csv $(AT)/share/opentrn/chips
+	install -m 644 $(wildcard chips/*.chip) chips/instances.table chips/accelerators.table chips/errors.csv chips/software.csv $(AT)/share/opentrn/chips
 	for c in '' $(COMMANDS); do $(BUILD)/otrn info man $$c > $(AT)/share/man/man1/otrn$${c:+-$$c}.1 || exit 1; done
 	for s in $(SHELLS); do $(BUILD)/otrn info $${s%%=*} > $(AT)/share/$${s#*=} || exit 1; done
 	printf 'Name: otrn\nDescription: an open Trainium\nVersion: %s\nLibs: -L%s/lib -lotrn\nLibs.private: %s\nCflags: -I%s/include\n' \

@@ -219,6 +219,37 @@ def test_command(tmp_path):
     assert ran.returncode == 3 and "more than --max-comm" in ran.stderr and "fits           yes" in ran.stdout
 
 
+def test_as_of(tmp_path):
+    """The software of a month makes all of a step's time what it was worth then, shares stay; published errors are told with it."""
+    sys.path.insert(0, str(ROOT / "accuracy"))
+    import software
+
+    at = software.speeds(software.measured(software.published()))
+    words = ["--instance=trn1.32xlarge", "--tp=4", "--pp=2", "--seq=256", "--global-batch=64"]
+    now, then = (json.loads(predict(tmp_path, *words, *more, "--json").stdout) for more in ([], ["--as-of=2023-10"]))
+    assert then["as_of"] == {"month": "2023-09", "speed": pytest.approx(at["2023-09"], abs=5e-4)} and "as_of" not in now and 0.5 < then["as_of"]["speed"] < 1
+    longer = {k: pytest.approx(v / then["as_of"]["speed"]) for k, v in now["seconds"].items()}
+    assert then["seconds"] == longer and then["step_s"] == pytest.approx(sum(then["seconds"].values()))
+    assert then["tokens_per_s"] == pytest.approx(64 * 256 / then["step_s"]) and then["rounds"]["s"][0] > now["rounds"]["s"][0]
+    assert all(then[k] == pytest.approx(now[k]) for k in ("comm_share", "exposed_comm_share", "bubble_share", "hbm_peak_bytes"))
+    assert "as-of=2023-09" in predict(tmp_path, *words, "--as-of=2023-09").stdout
+    for month, instance, text in (("2023-13", "trn1.32xlarge", "a month is needed"), ("2021-01", "trn1.32xlarge", "--as-of=2022-09"), ("2024-09", "trn2.48xlarge", "known of trn1, not of trn2.48xlarge"), ("2024-09", "p5.48xlarge", "not of p5.48xlarge")):
+        ran = predict(tmp_path, f"--instance={instance}", "--tp=4", "--pp=1", "--seq=256", f"--as-of={month}")
+        assert ran.returncode == 2 and text in ran.stderr and not ran.stdout, ran.stderr
+
+
+def test_speed_of_software():
+    """Speeds of configurations and months that were made up are found again; a month that nothing joins to the newest has none."""
+    sys.path.insert(0, str(ROOT / "accuracy"))
+    import software
+
+    speed, own = {"2022-01": 0.5, "2023-01": 0.8, "2024-01": 1.0}, {"a": 3.0, "b": 70.0}
+    rows = [{"month": m, "what": w, "published": str(own[w] * v)} for w in own for m, v in speed.items() if (w, m) != ("b", "2024-01")]
+    assert software.speeds(rows) == pytest.approx(speed)
+    apart = [{"month": "2021-01", "what": "c", "published": "9"}, {"month": "2021-02", "what": "c", "published": "9.001"}]
+    assert software.speeds(rows + apart) == pytest.approx(speed) and software.measured(apart) == apart[:1]
+
+
 def test_fp8():
     """Products in fp8 are quicker where the chip has two rows a cell, and refused by name where it has not."""
     wide = config.model(dict(LLAMA, hidden_size=2048, intermediate_size=4096, num_attention_heads=16, num_key_value_heads=16))

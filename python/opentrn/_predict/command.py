@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from opentrn._predict import advice, compose, config, errors, layout, machines, money, page, progress, roof, search, size
+from opentrn._predict import advice, compose, config, errors, layout, machines, money, page, progress, roof, search, size, software
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.price import Prices
 from opentrn._predict.text import counted, number as plain, seconds, unit
@@ -86,6 +86,7 @@ def parser(command="predict"):
     p.add_argument("--schedule", choices=layout.SCHEDULES, help="of the pipeline [1f1b]")
     p.add_argument("--lora", type=whole, default=0, metavar="RANK", help="adapters of this rank learn, the weights do not")
     p.add_argument("--software", choices=roof.SOFTWARE, default="compiled", help="of accelerators without a compiler here: operations joined, each alone, or with the vendor's own kernels for attention and fp8 [compiled]")
+    p.add_argument("--as-of", metavar="YYYY-MM", help="Neuron's software of that month, by what the same published steps took with it and with the newest [the newest]")
     p.add_argument("--lnc", type=whole, choices=(1, 2), default=0, help="cores of a device [the chip's]")
     p.add_argument("--price", metavar="USD/h", help="what an hour of one machine costs you; bakeoff: NAME:USD/h,…")
     p.add_argument("--search", action="store_true", help="rank layouts, also over what has a default")
@@ -158,7 +159,7 @@ def job_of(o):
             raise Fault(f"--{name}={given[name]}: a whole number above 0 is needed")
     rest = (given["tp"] or 1) * (given["pp"] or 1) * (given["cp"] or 1)
     batch = o.global_batch or (given["dp"] or max(have // rest, 1)) * (given["micro_batch"] or 1) * (4 * given["pp"] if given["pp"] else 1)
-    return layout.Job(m, machine, o.nodes, size.tokens_of(m, seq), batch, o.precision, o.optimizer, o.lora, o.software), given
+    return layout.Job(m, machine, o.nodes, size.tokens_of(m, seq), batch, o.precision, o.optimizer, o.lora, o.software, o.as_of and software.as_of(o.as_of, machine)), given
 
 
 def is_whole(given):
@@ -198,6 +199,7 @@ def told(r):
         f"layout         {shape} zero={at['zero']} micro-batch={at['micro_batch']} recompute={at['recompute']} sp={'on' if at['sp'] else 'off'}"
         + (f" attention={at['attention']}" if "attention" in at else "")
         + (f" software={r['software']}" if "software" in r else "")
+        + (f" as-of={r['as_of']['month']}" if "as_of" in r else "")
         + (f" schedule={at['schedule']}" if at["pp"] > 1 else "")
         + (f" chunks={at['chunks']}" if at["chunks"] > 1 else ""),
         f"batch          {r['global_batch']} {'pictures' if pictures else 'sequences of ' + str(r['seq'])}, {r['micro_batches']} micro-batch{'' if r['micro_batches'] == 1 else 'es'} a replica",

@@ -252,9 +252,14 @@ def step(job, x, prices):
     seconds = {k: v for k, v in seconds.items() if v}
     comm = m * busy[slow] + passing + 1e-6 * update["comm_us"]
     shown = m * exposed[slow] + passing + seconds.get("reduction", 0) + seconds.get("gathering", 0)
-    told = _told(job, x, p, line, update, seconds, comm, shown)
-    told["collectives"] = _kinds_of(p, line[slow], m, update, passing)
-    return told | ({"rounds": {"s": micro, "forward_share": there, "passing_s": along}} if x.pp > 1 else {})
+    month, speed = job.as_of or ("", 1.0)
+    then = lambda table: {k: v / speed for k, v in table.items()}
+    told = _told(job, x, p, line, update, then(seconds), comm / speed, shown / speed)
+    told["intensity"]["flops_per_s"] *= speed
+    told["collectives"] = then(_kinds_of(p, line[slow], m, update, passing))
+    if month:
+        told["as_of"] = {"month": month, "speed": speed}
+    return told | ({"rounds": {"s": [v / speed for v in micro], "forward_share": there, "passing_s": along / speed}} if x.pp > 1 else {})
 
 
 def _kinds_of(p, stage, micros, update, passing):

@@ -32,6 +32,7 @@ class Job:
     optimizer: str = "adamw"
     lora: int = 0
     software: str = "compiled"  # or eager: of machines that are priced by roofs
+    as_of: tuple[str, float] | None = None  # month of Neuron's software, and its speed beside the newest; None: the newest
 
 
 @dataclasses.dataclass(frozen=True)

@@ -195,7 +195,7 @@ def text(job, x, r, table, points):
     pp = at["pp"] > 1
     body = [
         f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}{' schedule=' + at['schedule'] if pp else ''}{' chunks=' + str(at['chunks']) if at['chunks'] > 1 else ''}; "
-        f"{r['global_batch']:,} {_text(_what(r))}, {r['precision']}, {r['optimizer']}{', ' + r['software'] + ' software' if 'software' in r else ''}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
+        f"{r['global_batch']:,} {_text(_what(r))}, {r['precision']}, {r['optimizer']}{', ' + r['software'] + ' software' if 'software' in r else ''}{', software of ' + r['as_of']['month'] if 'as_of' in r else ''}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
         f"<h2>A step{_as_predicted(r)}</h2><p class=sub>{r['micro_batches']:,} micro-batch{'' if r['micro_batches'] == 1 else 'es'} of each replica{', forward dark, backward light' if pp else ''}</p>{plots.schedule(r)}{_bar(r['seconds'], 's')}",
         f"<h2>Engines in a micro-batch</h2><p class=sub>share of its time that each is busy</p>{_shares(engines)}" if engines else f"<h2>A micro-batch</h2>{_bar(r['operations'], 's')}",
         f"<h2>Memory of a device</h2><p class=sub>{'of the fullest stage, ' if pp else ''}over the step</p>{plots.memory(r, x.in_flight(job, 0))}{_bar({k: v / g for k, v in r['memory'].items()}, 'GiB')}",
