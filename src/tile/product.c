@@ -163,7 +163,12 @@ static void load_transposed(Work *d, Operand *s, uint32_t slot, int64_t tile, Pi
     }
 }
 
-static void side_set(Work *d, Operand *s, int64_t cols) {
+// Set once, as wide as the widest block reads it: the first one, or one of the next batch where a core's share begins inside of the first.
+static void side_set(Work *d, Operand *s, const Chunk *x, int64_t cols) {
+    int64_t next = x->batch + x->count;
+    if (next < d->batches)
+        cols = max64(cols, min64(d->mstep, rows_end_of(d, next)));
+    assert(cols <= s->pitch);
     put_memset(d->e, ENG_GPSIMD, VIEW(ring_at(&s->slots, 0), d->stype, {TILE_K}, {cols, 1}), s->same->data);
 }
 
@@ -210,7 +215,7 @@ static void side_load(Work *d, Operand *s, uint32_t slot, int64_t tile, const Ch
     Mem to = slot_tiles(d, s, slot, tile, ceil_div(x->klen, d->tile_k));
     Piece p = piece_of(d, s, x, f0, cols);
     if (s->same)
-        side_set(d, s, cols); // no block after it has more
+        side_set(d, s, x, cols);
     else if (s->keeps && again)
         move_kept(d, s, to, x, f0, cols, true);
     else if (s->turned)
