@@ -423,10 +423,12 @@ BufList emit_bufs(Lower *l, bool by_last) {
     for (BufId b = l->bufs.n; b-- > 1;) {
         if (l->bufs.at[b].kind != BUF_TEMP)
             continue;
-        uint32_t last = l->bufs.at[b].held > l->bufs.at[b].last ? l->bufs.at[b].held : l->bufs.at[b].last, s = by_last ? last : l->bufs.at[b].first;
+        uint32_t last = l->bufs.at[b].held > l->bufs.at[b].last ? l->bufs.at[b].held : l->bufs.at[b].last;
+        uint32_t s = by_last ? last : l->bufs.at[b].first - l->bufs.at[b].ahead;
         if (s > l->steps.n)
             s = l->steps.n;
         assert(l->bufs.at[b].first <= l->bufs.at[b].last);
+        assert(l->bufs.at[b].ahead <= l->bufs.at[b].first);
         list.next[b] = list.first[s];
         list.first[s] = b;
     }

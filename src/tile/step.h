@@ -53,6 +53,7 @@ typedef struct TBuf {
     uint32_t held_by;     // outermost loop that keeps it alive
     uint32_t uses;        // reads still to come, while lowering
     uint32_t held;        // a collective reads it up to this step, 0 = none does behind its last (hold.c)
+    uint32_t ahead;       // steps before its first from which it is kept free, for a collective may begin to write it (hold.c)
     bool alone;           // no piece of its memory has other owners (hold.c)
     OpId op;              // who made it, for messages
 } TBuf;
