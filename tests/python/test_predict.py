@@ -10,11 +10,11 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import OTRN, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 from opentrn import _library
-from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search, size, spec
+from opentrn._predict import command, compose, config, layout, machines, money, page, price, roof, search, size, spec
 from opentrn._predict.fault import Fault
 
 LLAMA = dict(model_type="llama", hidden_size=512, intermediate_size=1024, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=8, vocab_size=2048)
@@ -569,6 +569,42 @@ def test_goodput(nodes, mtbf_hours, pause):
         now += money.RESTART_S
     assert kept / now == pytest.approx(share, rel=0.01)
     assert all(money.goodput(money.Run(mtbf_hours, pause, every * f), nodes)[0] < share for f in (0.8, 1.25))
+
+
+def trained(draw, days, compile_s, nodes, mtbf_hours, pause, every):
+    """Seconds of work that a run of days keeps, event by event: each machine fails on its own, at any time; the last interval is saved when the run ends."""
+    clocks = [draw.expovariate(1 / (mtbf_hours * 3600)) for _ in range(nodes)]  # when each fails next
+    now, kept, end = compile_s, 0.0, days * 86400
+    while now < end:
+        fails = min(clocks)
+        if fails < now:  # before it trained, or while it started again
+            clocks[clocks.index(fails)] = fails + draw.expovariate(1 / (mtbf_hours * 3600))
+            now = max(now, fails + money.RESTART_S)
+        elif min(now + every + pause, end) <= fails:
+            kept += min(every, end - now)
+            now += every + pause
+        else:  # what it did since is lost
+            now = fails + money.RESTART_S
+            clocks[clocks.index(fails)] = fails + draw.expovariate(1 / (mtbf_hours * 3600))
+    return kept
+
+
+@pytest.mark.parametrize("days, nodes, mtbf_hours, pause", [(14, 64, 1000, 60), (14, 16, 400, 300), (60, 4, 200, 30)])
+def test_goodput_of_a_run(days, nodes, mtbf_hours, pause):
+    """What a run of days trains, and what a token of it costs, by the configuration's command and by the program's: both as in 200 runs of single machines."""
+    import random
+
+    r = {"nodes": nodes, "tokens_per_s": 1000.0, "usd_per_hour": 21.5 * nodes, "compile_s": 900.0}
+    run = money.Run(mtbf_hours, pause)
+    told, draw = money.run_of(r, run, days=days), random.Random(5)
+    kept = [trained(draw, days, r["compile_s"], nodes, mtbf_hours, pause, told["checkpoint_every_s"]) for _ in range(200)]
+    lost = lambda seconds: 1 - seconds / (days * 86400)
+    assert lost(told["tokens"] / 1000) == pytest.approx(lost(sum(kept) / len(kept)), rel=0.08)
+    assert told["usd_per_1m_tokens"] == pytest.approx(told["usd"] / (sum(kept) / len(kept) * 1000) * 1e6, rel=0.01)
+    words = ["cost", str(ROOT / "tests" / "spmd" / "product.mlir"), "--instance=trn1.2xlarge", "--nodes=2", "--tokens=64", f"--days={days}"]
+    ran = subprocess.run([OTRN, *words, f"--mtbf-hours={mtbf_hours * 2 / nodes}", f"--checkpoint-s={pause}", "--json"], capture_output=True, text=True)
+    same = json.loads(ran.stdout)  # machines that fail as often together
+    assert [same[k] for k in ("goodput", "checkpoint_every_s")] == [pytest.approx(told[k], rel=1e-6) for k in ("goodput", "checkpoint_every_s")]
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
