@@ -269,7 +269,8 @@ static bool may_be_made_again(const Rows *r, uint32_t group, ValueId v) {
     const OpId *users = users_of(&r->u, v, &n);
     for (uint32_t i = 0; i < n; i++) {
         const HloOp *user = hlo_at(r->h, users[i]);
-        if (group_member(&r->g, user->results) != group && (r->u.region[users[i]] != r->u.region[r->h->values.at[v].def] || !rows_may_hold(r->h, user, NULL)))
+        bool inside = user->nresults && group_member(&r->g, user->results) == group;
+        if (!inside && (r->u.region[users[i]] != r->u.region[r->h->values.at[v].def] || !rows_may_hold(r->h, user, NULL)))
             return false;
     }
     return true;
