@@ -52,7 +52,7 @@ static int add_value(Gen *g, GenType t, bool exact) {
         if (!g->vals)
             abort();
     }
-    g->vals[g->nvals++] = (GenValue){g->next, t, exact};
+    g->vals[g->nvals++] = (GenValue){.name = g->next, .type = t, .exact = exact};
     return g->next++;
 }
 
@@ -768,25 +768,37 @@ static void choose_types(Gen *g) {
     }
 }
 
+#include "tests/random/gen_loops.c"
+
+bool gen_is_loops(uint64_t seed) { return seed % 4 == 3; }
+
 bool gen_program(Gen *g, uint64_t seed) {
     char *text = g->text;
     GenValue *vals = g->vals;
     int cap = g->cap;
     bool plain = g->plain;
     *g = (Gen){.rng = seed * 0x2545f4914f6cdd1du, .text = text, .vals = vals, .cap = cap, .plain = plain};
-    choose_types(g);
+    bool loops = gen_is_loops(seed);
+    (loops ? choose_loops : choose_types)(g);
     out(g, "func.func public @main(");
     for (int i = 0; i < g->nargs; i++) {
         out(g, "%s%%v%d: ", i ? ", " : "", add_value(g, g->args[i], true));
+        g->vals[g->nvals - 1].most = 1;
         out_type(g, &g->args[i]);
-        if (g->alias[i] && seed % 2)
+        if (g->alias[i] && (seed / 4 + seed) % 2)
             out(g, " {jax.buffer_donor = true}"); // any result may take it over
         else if (g->alias[i])
             out(g, " {tf.aliasing_output = %d : i32}", i);
     }
     out(g, ") -> (");
     size_t types_at = g->n; // the result types are known only at the end
-    gen_block(g, 4 + (int)gen_rnd(g, 24));
+    if (loops) {
+        loop_block(g, (int)gen_rnd(g, 4));
+        loop_while(g);
+        loop_block(g, (int)gen_rnd(g, 4));
+    } else {
+        gen_block(g, 4 + (int)gen_rnd(g, 24));
+    }
     int ret[GEN_RESULTS_MAX];
     for (int i = 0; i < g->nargs; i++) {
         ret[i] = pick(g, g->args[i], false, &g->exact[i]);
@@ -820,13 +832,24 @@ bool gen_program(Gen *g, uint64_t seed) {
 
 void gen_fini(Gen *g) { free(g->vals); }
 
-void gen_fill(Gen *g, const GenType *t, void *data) {
+static void set(int dtype, uint8_t *p, double v) {
+    if (class_of(dtype) == 'F')
+        dtype_from_f64(dtype, p, v);
+    else
+        dtype_from_i64(dtype, p, (int64_t)v);
+}
+
+void gen_fill(Gen *g, const GenType *t, void *data, bool whole) {
     int64_t n = gen_elems(t);
     size_t bytes = dtype_bytes(t->dtype);
     for (int64_t i = 0; i < n; i++) {
         uint8_t *p = (uint8_t *)data + (size_t)i * bytes;
         int v = (int)gen_rnd(g, 13) - 6;
-        if (class_of(t->dtype) == 'F') {
+        if (whole && class_of(t->dtype) == 'C') {
+            set(DT_F32, p, (int)gen_rnd(g, 3) - 1), set(DT_F32, p + 4, (int)gen_rnd(g, 3) - 1);
+        } else if (whole) {
+            set(t->dtype, p, t->dtype == DT_I1 ? gen_rnd(g, 2) : (double)gen_rnd(g, 3) - 1);
+        } else if (class_of(t->dtype) == 'F') {
             dtype_from_f64(t->dtype, p, v * 0.375);
         } else if (class_of(t->dtype) == 'C') {
             dtype_from_f64(DT_F32, p, v * 0.375);

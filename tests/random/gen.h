@@ -4,7 +4,8 @@
 // A program is made of elementwise ops, movement, reductions, products, sorts, loops and branches over a
 // handful of shapes and element types. A float value is exact when every host must compute the same bits
 // for it; results of transcendental functions, float sums and products are not, and from there on only move:
-// nothing branches on them or rounds them, so a comparison within a tolerance is meaningful.
+// nothing branches on them or rounds them, so a comparison within a tolerance is meaningful. Every fourth seed's program is
+// of loops over larger tensors (gen_loops.c), exact all over.
 #ifndef OTRN_TESTS_RANDOM_GEN_H
 #define OTRN_TESTS_RANDOM_GEN_H
 
@@ -28,6 +29,7 @@ typedef struct GenValue {
     int name;
     GenType type;
     bool exact;
+    int64_t most; // in programs of loops: the largest magnitude of an element
 } GenValue;
 
 typedef struct Gen {
@@ -38,6 +40,11 @@ typedef struct Gen {
     GenValue *vals; // in scope
     int nvals, cap;
     int depth;
+    int counters[2], ncounters; // of the loops around, outermost first
+    int carried, ncarried;      // what the innermost loop carries, in vals
+    int branches;               // around
+    int at[GEN_RANK_MAX];       // where a slice begins
+    bool busy;                  // a place asks for data
     bool plain; // the caller's: only what other compilers take too
     int nshapes, ndtypes;
     GenType shapes[6];
@@ -52,9 +59,10 @@ typedef struct Gen {
 
 // Makes program number `seed`. `text` stays the caller's; false when there is no memory.
 bool gen_program(Gen *g, uint64_t seed);
+bool gen_is_loops(uint64_t seed);
 void gen_fini(Gen *g);
 uint32_t gen_rnd(Gen *g, uint32_t below);
 int64_t gen_elems(const GenType *t);
-void gen_fill(Gen *g, const GenType *t, void *data); // small values of any kind the type has
+void gen_fill(Gen *g, const GenType *t, void *data, bool whole); // small values of any kind the type has, or whole numbers
 
 #endif

@@ -3,17 +3,21 @@
 //
 // Each program (tests/random/gen.h) runs on the evaluator, and on the chip with results in memory of their
 // own and with results in place of their arguments, with one thread and with several, with the best host
-// kernels and with the portable ones. The chip must agree with itself to the bit, and with the evaluator
+// kernels and with the portable ones, on one core and on two, by turns for each chip. The chip must agree with
+// itself to the bit, and with the evaluator
 // exactly where the program says so, else within the tolerance table.
-//   random_test [PROGRAMS [SEED]]            a failure prints the seed and leaves the program in random_fail_SEED.mlir
-//   random_test minutes=M [SEED]             as many as fit; every difference is reduced by itself with `otrn reduce`
+//   random_test                              400, always the same, and 200 of loops, of the time's seed
+//   random_test PROGRAMS [SEED]              a failure prints the seed and leaves the program in random_fail_SEED.mlir
+//   random_test minutes=M [SEED [loops]]     as many as fit, or of loops only; every difference is reduced by itself with `otrn reduce`
 //   random_test differs FILE SEED [exact]    succeeds when evaluator and chip differ on this program
 //   random_test write FOLDER COUNT SEED      programs, inputs and the chip's results as files, for other tools
 //   random_test run FILE SEED FOLDER         the same for a given program
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/npy.h"
 #include "hlo/eval.h"
@@ -24,7 +28,9 @@
 #include "tests/unit/run_sized.h"
 #include "tests/random/gen.c" // one object for each test: the generator comes along
 
-#define DATA_BYTES (1u << 16) // of one argument, more than any shape of gen.c
+#define DATA_BYTES (1u << 19) // of one argument, more than any shape of gen.c
+
+#define CHIPS 3
 
 typedef struct Data {
     _Alignas(64) uint8_t at[GEN_RESULTS_MAX][DATA_BYTES];
@@ -140,7 +146,7 @@ static const char *difference(otrn_env *const envs[2], const Gen *g, Data *in, b
 // Argument i of program `seed`: a reduced program gets the same numbers.
 static void fill(Gen *g, uint64_t seed, int i, Data *in) {
     g->rng = seed * 0x2545f4914f6cdd1du + (uint64_t)i * 0x9e3779b97f4a7c15u * 4096;
-    gen_fill(g, &g->args[i], in->at[i]);
+    gen_fill(g, &g->args[i], in->at[i], gen_is_loops(seed));
 }
 
 static void make(Gen *g, uint64_t seed, Data *in) {
@@ -149,10 +155,24 @@ static void make(Gen *g, uint64_t seed, Data *in) {
         fill(g, seed, i, in);
 }
 
-static bool one_program(otrn_env *const envs[2], Gen *g, uint64_t seed, char *path, bool *exact) {
+// A chip, by turns: with one thread, and with several and programs split over two cores.
+typedef otrn_env *Envs[CHIPS][2];
+
+static otrn_env *const *envs_of(const Envs envs, uint64_t seed) { return envs[seed / 4 % CHIPS]; }
+
+static volatile sig_atomic_t at_seed[2]; // of the program under way, for one that ends the test: high and low half
+
+static void ended(int signal_number) {
+    fprintf(stderr, "FAIL random program, seed %llu: signal %d\n",
+            (unsigned long long)(uint32_t)at_seed[0] << 32 | (uint32_t)at_seed[1], signal_number);
+    _exit(128 + signal_number);
+}
+
+static bool one_program(const Envs envs, Gen *g, uint64_t seed, char *path, bool *exact) {
     static Data in;
+    at_seed[0] = (sig_atomic_t)(seed >> 32), at_seed[1] = (sig_atomic_t)seed;
     make(g, seed, &in);
-    const char *why = difference(envs, g, &in, exact);
+    const char *why = difference(envs_of(envs, seed), g, &in, exact);
     if (!why)
         return true;
     snprintf(path, 64, "random_fail_%llu.mlir", (unsigned long long)seed);
@@ -200,14 +220,14 @@ static bool load_program(otrn_env *env, Gen *g, const char *path, uint64_t seed,
     return ok;
 }
 
-static int differs(otrn_env *const envs[2], Gen *g, const char *path, uint64_t seed, bool exact) {
+static int differs(const Envs envs, Gen *g, const char *path, uint64_t seed, bool exact) {
     static Data in;
     bool was_exact;
-    if (!load_program(envs[0], g, path, seed, &in))
+    if (!load_program(envs_of(envs, seed)[0], g, path, seed, &in))
         return 1;
     for (int i = 0; i < g->nresults; i++)
         g->exact[i] = exact || !dtype_is_float(g->results[i].dtype);
-    return difference(envs, g, &in, &was_exact) ? 0 : 1;
+    return difference(envs_of(envs, seed), g, &in, &was_exact) ? 0 : 1;
 }
 
 // Shrinks a failing program with the tool that users have; prints where the small one is.
@@ -221,18 +241,21 @@ static void reduce(const char *self, const char *path, uint64_t seed, bool exact
     fflush(stdout);
 }
 
-static int run_minutes(otrn_env *const envs[2], Gen *g, const char *self, double minutes, uint64_t seed) {
+static int run_minutes(const Envs envs, Gen *g, const char *self, double minutes, uint64_t first, bool loops) {
     time_t begin = time(NULL);
     long programs = 0, different = 0;
-    for (; difftime(time(NULL), begin) < 60 * minutes; programs++) {
+    for (uint64_t seed = first; difftime(time(NULL), begin) < 60 * minutes; seed++) {
         char path[64];
         bool exact = false;
-        if (one_program(envs, g, seed + (uint64_t)programs, path, &exact))
+        if (loops && !gen_is_loops(seed))
+            continue;
+        programs++;
+        if (one_program(envs, g, seed, path, &exact))
             continue;
         different++;
-        reduce(self, path, seed + (uint64_t)programs, exact);
+        reduce(self, path, seed, exact);
     }
-    printf("chip and evaluator: %ld programs from seed %llu, %ld differences\n", programs, (unsigned long long)seed, different);
+    printf("chip and evaluator: %ld programs from seed %llu, %ld differences\n", programs, (unsigned long long)first, different);
     return different > 0;
 }
 
@@ -273,58 +296,75 @@ static bool write_files(otrn_env *env, const Gen *g, const Data *in, const char 
     return ok;
 }
 
-static bool write_programs(otrn_env *env, Gen *g, const char *folder, long count, uint64_t seed) {
+static bool write_programs(const Envs envs, Gen *g, const char *folder, long count, uint64_t seed) {
     static Data in;
     bool ok = true;
     g->plain = true;
     for (long i = 0; i < count && ok; i++) {
         make(g, seed + (uint64_t)i, &in);
-        ok = write_files(env, g, &in, folder, i);
+        ok = write_files(envs_of(envs, seed + (uint64_t)i)[0], g, &in, folder, i);
     }
     return ok;
 }
 
-static bool write_given(otrn_env *env, Gen *g, const char *path, uint64_t seed, const char *folder) {
+static bool write_given(const Envs envs, Gen *g, const char *path, uint64_t seed, const char *folder) {
     static Data in;
+    otrn_env *env = envs_of(envs, seed)[0];
     return load_program(env, g, path, seed, &in) && write_files(env, g, &in, folder, 0);
 }
 
-static bool run_count(otrn_env *const envs[2], Gen *g, long count, uint64_t seed) {
+static bool run_count(const Envs envs, Gen *g, long count, uint64_t seed, bool loops) {
     bool ok = true, exact;
     char path[64];
-    for (long i = 0; i < count && ok; i++)
-        ok = one_program(envs, g, seed + (uint64_t)i, path, &exact);
+    long done = 0;
+    for (uint64_t at = seed; done < count && ok; at++)
+        if (!loops || gen_is_loops(at)) {
+            ok = one_program(envs, g, at, path, &exact);
+            done++;
+        }
     if (ok)
-        printf("ok %ld random programs from seed %llu\n", count, (unsigned long long)seed);
+        printf("ok %ld random programs%s from seed %llu\n", count, loops ? " of loops" : "", (unsigned long long)seed);
     return ok;
 }
 
+static bool open_all(Envs envs, otrn_error *err) {
+    static const char *const chips[CHIPS] = {"trn1", "trn2", "trn3"}; // the first has no logical cores of two
+    for (int c = 0; c < CHIPS; c++)
+        for (int two = 0; two < 2; two++) {
+            otrn_option options[] = {{"threads", two ? "3" : "1"}, {"cache", "off"}, {"host", two ? "portable" : "auto"},
+                                     {"lnc", two && c ? "2" : "1"}, {"target", chips[c]}};
+            if (otrn_open(options, 5, &envs[c][two], err))
+                return false;
+        }
+    return true;
+}
+
 int main(int argc, char **argv) {
-    // the second one also splits programs over two cores
-    otrn_option options[2][4] = {{{"threads", "1"}, {"cache", "off"}, {"host", "auto"}, {"lnc", "1"}},
-                                 {{"threads", "3"}, {"cache", "off"}, {"host", "portable"}, {"lnc", "2"}}};
-    otrn_env *envs[2];
+    Envs envs;
     otrn_error err = OTRN_ERROR_INIT;
     Gen g = {.text = malloc(GEN_TEXT_MAX)};
-    for (int i = 0; i < 2; i++)
-        if (!g.text || otrn_open(options[i], 4, &envs[i], &err)) {
-            printf("FAIL open: %s\n", err.text);
-            return 1;
-        }
+    signal(SIGABRT, ended), signal(SIGSEGV, ended);
+    if (!g.text || !open_all(envs, &err)) {
+        printf("FAIL open: %s\n", err.text);
+        return 1;
+    }
     const char *mode = argc > 1 ? argv[1] : "400";
     int status;
     if (!strcmp(mode, "differs") && argc >= 4)
         status = differs(envs, &g, argv[2], strtoull(argv[3], NULL, 0), argc > 4);
     else if (!strcmp(mode, "write") && argc == 5)
-        status = !write_programs(envs[0], &g, argv[2], atol(argv[3]), strtoull(argv[4], NULL, 0));
+        status = !write_programs(envs, &g, argv[2], atol(argv[3]), strtoull(argv[4], NULL, 0));
     else if (!strcmp(mode, "run") && argc == 5)
-        status = !write_given(envs[0], &g, argv[2], strtoull(argv[3], NULL, 0), argv[4]);
+        status = !write_given(envs, &g, argv[2], strtoull(argv[3], NULL, 0), argv[4]);
     else if (!strncmp(mode, "minutes=", 8))
-        status = run_minutes(envs, &g, argv[0], atof(mode + 8), argc > 2 ? strtoull(argv[2], NULL, 0) : 1);
+        status = run_minutes(envs, &g, argv[0], atof(mode + 8), argc > 2 ? strtoull(argv[2], NULL, 0) : 1,
+                             argc > 3 && !strcmp(argv[3], "loops"));
     else
-        status = !run_count(envs, &g, atol(mode), argc > 2 ? strtoull(argv[2], NULL, 0) : 20261);
-    otrn_close(envs[0]);
-    otrn_close(envs[1]);
+        status = !run_count(envs, &g, atol(mode), argc > 2 ? strtoull(argv[2], NULL, 0) : 20261, false);
+    if (argc == 1 && !status) // others each time: a failure prints the seed that repeats it
+        status = !run_count(envs, &g, 200, (uint64_t)time(NULL) * 1000, true);
+    for (int c = 0; c < CHIPS; c++)
+        otrn_close(envs[c][0]), otrn_close(envs[c][1]);
     gen_fini(&g);
     free(g.text);
     return status;
