@@ -161,8 +161,8 @@ class Release:
 def clock():
     """What prices depend on: chip files and the clock's sources. Old programs are priced anew when they change."""
     seen = hashlib.sha256()
-    for folder in ("chips", "src/mach", "src/clock"):
-        for path in sorted((ROOT / folder).glob("*.*")):
+    for files in ("chips/*.chip", "src/mach/*.*", "src/clock/*.*"):
+        for path in sorted(ROOT.glob(files)):
             seen.update(path.read_bytes())
     return seen.hexdigest()[:12]
 
