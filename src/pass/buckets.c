@@ -352,6 +352,8 @@ static void join_region(void *pass, RegionId r) {
         else
             push(b, id);
     }
+    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) // regions inside, which come next, leave them where they are
+        b->at[h->regions.at[r].ops.at[i]] = 0;
     walk_set_ops(h, r, &b->w.out);
 }
 
