@@ -28,22 +28,6 @@ static bool is_integer(const Hlo *h, const HloOp *op) {
     return t && t->kind == HT_TENSOR && t->dtype == DT_UI32;
 }
 
-// Conversions and movement of a late product go right before their own first reader, so that they do not pin it.
-static void sink_movement(Schedule *o, RegionId r) {
-    const HloRegion *region = &o->h->regions.at[r];
-    uint32_t *integers = ARENA_NEWN(o->c->scratch, uint32_t, region->ops.n + 1); // before each place
-    for (uint32_t i = 0; i < region->ops.n; i++)
-        integers[i + 1] = integers[i] + is_integer(o->h, hlo_at(o->h, region->ops.at[i]));
-    for (uint32_t i = region->ops.n; i-- > 0;) {
-        const HloOp *op = hlo_at(o->h, region->ops.at[i]);
-        if (op->nresults != 1 || !passes_on(o->h, op))
-            continue;
-        double use = schedule_first_read(o, r, op->results);
-        if (use < INFINITY && use > i && use - (integers[(uint32_t)use] - integers[i]) > i + 1 + LOOK_AHEAD)
-            o->key[region->ops.at[i]] = use;
-    }
-}
-
 // All that the op makes of the value goes into stacks that its loop carries: nobody waits for that before the loop's end.
 static bool is_stacked(const Schedule *o, const HloOp *op, ValueId v, int depth) {
     if (op->code == HLO_DYNAMIC_UPDATE_SLICE)
@@ -57,6 +41,24 @@ static bool is_stacked(const Schedule *o, const HloOp *op, ValueId v, int depth)
             all = is_stacked(o, hlo_at(o->h, users[k]), op->results + i, depth - 1);
     }
     return all;
+}
+
+// Conversions and movement of a late product go right before their own first reader, so that they do not pin it; reshapes on the way into a stack
+// always, so that tile/sums.c may make what they reshape further down.
+static void sink_movement(Schedule *o, RegionId r) {
+    const HloRegion *region = &o->h->regions.at[r];
+    uint32_t *integers = ARENA_NEWN(o->c->scratch, uint32_t, region->ops.n + 1); // before each place
+    for (uint32_t i = 0; i < region->ops.n; i++)
+        integers[i + 1] = integers[i] + is_integer(o->h, hlo_at(o->h, region->ops.at[i]));
+    for (uint32_t i = region->ops.n; i-- > 0;) {
+        const HloOp *op = hlo_at(o->h, region->ops.at[i]);
+        if (op->nresults != 1 || !passes_on(o->h, op))
+            continue;
+        double use = schedule_first_read(o, r, op->results);
+        bool stacked = op->code == HLO_RESHAPE && is_stacked(o, op, hlo_operand(o->h, op, 0), STACKED_DEPTH);
+        if (use < INFINITY && use > i && (stacked || use - (integers[(uint32_t)use] - integers[i]) > i + 1 + LOOK_AHEAD))
+            o->key[region->ops.at[i]] = use;
+    }
 }
 
 // The first place where somebody computes with the value; sums over devices stand right behind what they sum, whoever reads them.
