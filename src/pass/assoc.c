@@ -8,12 +8,14 @@
 //
 // That is the sum in a softmax's gradient: without it attention's gradients are one pass over the scores instead of two, and
 // need no row before all of it is there. y may differ from what is summed by factors of numbers per row, constants and choices of zeros that
-// both have (dropout). Result: within the rounding of o to its type; products of fp32 stay as the program says.
+// both have (dropout). Where a loop makes o and stacks it, and the gradients are in a later loop, o is read there (twins.h). Result: within the
+// rounding of o to its type; products of fp32 stay as the program says.
 #include <math.h>
 
 #include "hlo/dot.h"
 #include "hlo/users.h"
 #include "pass/rules.h"
+#include "pass/twins.h"
 
 #define ROWS_MAX 6
 #define PREDS_MAX 4
@@ -31,6 +33,8 @@ typedef struct Factors { // what an elementwise product is made of
 typedef struct Assoc {
     Walk w; // first: the rule is handed it
     Users u;
+    VEC(Twins) twins;
+    uint32_t nvalues; // that users are known of
 } Assoc;
 
 // A broadcast along the last dimension.
@@ -86,6 +90,7 @@ static bool gather(const Hlo *h, Factors *f, ValueId v, uint32_t depth) {
     const HloOp *op = hlo_def(h, v);
     if (depth > 12)
         return false;
+    v = twins_plain(h, v), op = hlo_def(h, v);
     if (splat_value(h, v) || is_per_row(h, v))
         return add_factor(h, f, v, false);
     if (op && op->code == HLO_CONVERT && dtype_is_float(hlo_value_type(h, hlo_operand(h, op, 0))->dtype) && !find_dot(h, &(Factors){0}, v))
@@ -125,6 +130,13 @@ typedef struct Sides { // of a product with v: of the other operand and the resu
     int64_t of[OTRN_MAX_RANK]; // per dimension of the result: of the other operand, or -1 - (dimension of v)
     int64_t with[OTRN_MAX_RANK]; // per dimension of the other operand: of v, -1: none
 } Sides;
+
+typedef struct Given { // o = y v, as it is there
+    Sides o;
+    Factors y;
+    ValueId v; // it, or a transpose of it
+    int64_t now[OTRN_MAX_RANK]; // dimension of o for each of v
+} Given;
 
 static void sides_of(const Hlo *h, const HloOp *op, uint32_t v, Sides *s) {
     *s = (Sides){.op = op, .v = v};
@@ -186,14 +198,14 @@ static ValueId sum(Walk *w, ValueId v, const int64_t *over, uint32_t n) {
     return walk_sum(w, v, over, n, hlo_type_tensor(w->hlo, DT_F32, rank, dims));
 }
 
-// The value with its dimensions in this order, by way of the transposes it goes through anyway.
-static ValueId turned_alike(Assoc *s, ValueId v, const int64_t *perm, OpId before) {
+// The product with its dimensions in this order, by way of the transposes it goes through anyway.
+static ValueId turned_alike(Assoc *s, const Given *g, const int64_t *perm, OpId before) {
     const Hlo *h = s->w.hlo;
+    ValueId v = g->v;
     int rank = hlo_value_type(h, v)->rank;
     int64_t now[OTRN_MAX_RANK], next[OTRN_MAX_RANK], rest[OTRN_MAX_RANK];
-    for (int i = 0; i < rank; i++)
-        now[i] = i;
-    for (bool more = true; more && memcmp(now, perm, (size_t)rank * sizeof *now);) {
+    memcpy(now, g->now, sizeof now);
+    for (bool more = true; more && v < s->nvalues && memcmp(now, perm, (size_t)rank * sizeof *now);) {
         uint32_t n, np;
         const OpId *users = users_of(&s->u, v, &n);
         more = false;
@@ -218,9 +230,9 @@ static ValueId turned_alike(Assoc *s, ValueId v, const int64_t *perm, OpId befor
 
 // The sum of a o over some dimensions of o, as a lies before transposes: perm says which dimension of a is which of o, rows which one
 // is left for each of the result.
-static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm, const int64_t *rows, const int64_t *over, uint32_t nover, OpId before) {
+static ValueId inner_product(Assoc *s, ValueId a, const Given *g, const int64_t *perm, const int64_t *rows, const int64_t *over, uint32_t nover, OpId before) {
     const Hlo *h = s->w.hlo;
-    int rank = hlo_value_type(h, o)->rank;
+    int rank = hlo_value_type(h, g->v)->rank;
     int64_t to[OTRN_MAX_RANK], from[OTRN_MAX_RANK], sums[OTRN_MAX_RANK], left[OTRN_MAX_RANK], order[OTRN_MAX_RANK]; // o's dimension to a's, and back
     for (int i = 0; i < rank; i++)
         to[i] = perm[i];
@@ -246,7 +258,7 @@ static ValueId inner_product(Assoc *s, ValueId a, ValueId o, const int64_t *perm
     assert(nsums == nover);
     assert(nkept == nleft);
     a = walk_convert(&s->w, a, DT_F32);
-    o = walk_convert(&s->w, turned_alike(s, o, from, before), DT_F32);
+    ValueId o = walk_convert(&s->w, turned_alike(s, g, from, before), DT_F32);
     ValueId r = sum(&s->w, walk_binary(&s->w, HLO_MULTIPLY, a, o), sums, nsums);
     for (uint32_t i = 0; i < nkept; i++)
         left[i] = order[rows[i]];
@@ -275,22 +287,84 @@ static ValueId scaled(Walk *w, ValueId v, const Factors *f, bool swap) {
     return v;
 }
 
-// The product with v that the summed value, up to factors, is an operand of.
-static bool find_product(const Assoc *s, OpId reduce, const Factors *f, ValueId v, Factors *y, Sides *o) {
+// The summed value, up to factors, is the operand of a product with its operand number `side`.
+static bool is_of_product(const Assoc *s, const Factors *f, const HloOp *op, uint32_t side, ValueId y, Given *g) {
+    const Hlo *h = s->w.hlo;
+    g->y = (Factors){.number = 1};
+    if (!gather(h, &g->y, y, 0))
+        return false;
+    sides_of(h, op, side, &g->o);
+    return g->y.base == f->base && !g->y.dot && same_preds(&g->y, f) && hlo_value_type(h, y)->rank == hlo_value_type(h, f->base)->rank;
+}
+
+// The product with v that the summed value is an operand of.
+static bool find_product(const Assoc *s, OpId reduce, const Factors *f, ValueId v, Given *g) {
+    const Hlo *h = s->w.hlo;
     uint32_t n;
     const OpId *users = users_of(&s->u, v, &n);
     for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(s->w.hlo, users[i]);
-        uint32_t side = op->code == HLO_DOT_GENERAL && hlo_operand(s->w.hlo, op, 1) == v;
-        *y = (Factors){.number = 1};
-        if (op->code != HLO_DOT_GENERAL || hlo_operand(s->w.hlo, op, 0) == hlo_operand(s->w.hlo, op, 1) || op->results == f->dot ||
-            !users_there_before(&s->u, op->results, reduce) || !gather(s->w.hlo, y, hlo_operand(s->w.hlo, op, !side), 0))
+        const HloOp *op = hlo_at(h, users[i]);
+        uint32_t side = op->code == HLO_DOT_GENERAL && hlo_operand(h, op, 1) == v;
+        if (op->code != HLO_DOT_GENERAL || hlo_operand(h, op, 0) == hlo_operand(h, op, 1) || op->results == f->dot ||
+            !users_there_before(&s->u, op->results, reduce) || !is_of_product(s, f, op, side, hlo_operand(h, op, !side), g))
             continue;
-        sides_of(s->w.hlo, op, side, o);
-        if (y->base == f->base && !y->dot && same_preds(y, f) && hlo_value_type(s->w.hlo, hlo_operand(s->w.hlo, op, !side))->rank == hlo_value_type(s->w.hlo, f->base)->rank)
-            return true;
+        g->v = op->results;
+        for (int k = 0; k < OTRN_MAX_RANK; k++)
+            g->now[k] = k;
+        return true;
     }
     return false;
+}
+
+// --- the product of an earlier loop --------------------------------------------------------------------
+
+// A value of the second loop that has the product's elements, transposed perhaps.
+static bool find_there(Assoc *s, const Twins *t, ValueId product, OpId reduce, Given *g) {
+    const Hlo *h = s->w.hlo;
+    uint32_t n, np;
+    ValueId v = product;
+    for (int k = 0; k < OTRN_MAX_RANK; k++)
+        g->now[k] = k;
+    for (;;) {
+        const OpId *users = users_of(&s->u, v, &n);
+        const HloOp *turn = NULL;
+        g->v = twins_there(t, v, reduce);
+        for (uint32_t i = 0; i < n && !g->v; i++)
+            turn = hlo_at(h, users[i])->code == HLO_TRANSPOSE ? hlo_at(h, users[i]) : turn;
+        if (g->v || !turn)
+            return g->v != 0;
+        const int64_t *p = hlo_ints(turn, AK_PERMUTATION, &np);
+        int64_t now[OTRN_MAX_RANK];
+        memcpy(now, g->now, sizeof now);
+        for (uint32_t i = 0; i < np; i++)
+            g->now[i] = now[p[i]];
+        v = turn->results;
+    }
+}
+
+// … of the first loop with the twin of v.
+static bool find_twin(Assoc *s, const Twins *t, OpId reduce, const Factors *f, ValueId v, Given *g) {
+    const Hlo *h = s->w.hlo;
+    const HloRegion *body = &h->regions.at[t->first];
+    for (uint32_t i = 0; i < body->ops.n; i++) {
+        const HloOp *op = hlo_at(h, body->ops.at[i]);
+        for (uint32_t side = 0; op->code == HLO_DOT_GENERAL && side < 2; side++) {
+            if (!twins_are(t, v, hlo_operand(h, op, side)))
+                continue;
+            ValueId y = twins_there(t, hlo_operand(h, op, !side), reduce);
+            if (y && is_of_product(s, f, op, side, y, g) && find_there(s, t, op->results, reduce, g))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool find_given(Assoc *s, OpId reduce, const Factors *f, ValueId v, Given *g) {
+    bool found = v < s->nvalues && find_product(s, reduce, f, v, g);
+    for (uint32_t i = 0; i < s->twins.n && !found; i++)
+        if (s->twins.at[i].second == s->u.region[reduce])
+            found = find_twin(s, &s->twins.at[i], reduce, f, v, g);
+    return found;
 }
 
 static ValueId instead(Walk *w, const HloOp *op) {
@@ -299,7 +373,7 @@ static ValueId instead(Walk *w, const HloOp *op) {
     uint32_t n;
     const int64_t *dims = op->noperands == 2 ? hlo_ints(op, AK_DIMENSIONS, &n) : NULL;
     const HloType *t = hlo_value_type(h, hlo_operand(h, op, 0));
-    Factors f = {.number = 1}, y;
+    Factors f = {.number = 1};
     if (!dims || n != 1 || t->dtype != DT_F32 || dims[0] != t->rank - 1 || t->dims[t->rank - 1] < LEAST || reduce_body(h, op) != HLO_ADD ||
         !splat_is_zero(h, hlo_operand(h, op, 1)) || !gather(h, &f, hlo_operand(h, op, 0), 0) || !f.dot || !f.base)
         return 0;
@@ -308,14 +382,15 @@ static ValueId instead(Walk *w, const HloOp *op) {
         return 0;
     int64_t perm[OTRN_MAX_RANK], rows[OTRN_MAX_RANK], over[OTRN_MAX_RANK];
     for (uint32_t side = 0; side < 2; side++) {
-        Sides p, o;
+        Sides p;
+        Given g;
         uint32_t nover;
         sides_of(h, &dot, side, &p);
-        if (!find_product(s, w->id, &f, hlo_operand(h, &dot, side), &y, &o) || !align(h, &f, &p, &o, perm, rows, &nover, over))
+        if (!find_given(s, w->id, &f, hlo_operand(h, &dot, side), &g) || !align(h, &f, &p, &g.o, perm, rows, &nover, over))
             continue;
-        ValueId r = inner_product(s, hlo_operand(h, &dot, !side), o.op->results, perm, rows, over, nover, w->id);
-        r = scaled(w, scaled(w, r, &f, false), &y, true);
-        double number = f.number / y.number;
+        ValueId r = inner_product(s, hlo_operand(h, &dot, !side), &g, perm, rows, over, nover, w->id);
+        r = scaled(w, scaled(w, r, &f, false), &g.y, true);
+        double number = f.number / g.y.number;
         if ((float)number != 1)
             r = walk_binary(w, HLO_MULTIPLY, r, walk_number(w, h->values.at[r].type, number));
         return h->values.at[r].type == h->values.at[op->results].type ? r : 0;
@@ -325,9 +400,24 @@ static ValueId instead(Walk *w, const HloOp *op) {
 
 const Rule assoc_rules[] = {{"sum over a row of y (a v'), y v being there: the sum over a row of (y v) a", HLO_REDUCE, RULE_ORDER, instead}, {0}};
 
+// Each loop with those before it.
+static void find_twins(void *pass, RegionId r) {
+    Assoc *s = pass;
+    OpList ops = {0};
+    walk_list(s->w.c->scratch, s->w.hlo, r, &ops);
+    for (uint32_t i = 0; i < ops.n; i++)
+        for (uint32_t k = i + 1; hlo_at(s->w.hlo, ops.at[i])->code == HLO_WHILE && k < ops.n; k++) {
+            Twins t;
+            if (hlo_at(s->w.hlo, ops.at[k])->code == HLO_WHILE && twins_find(&t, s->w.c, &s->u, ops.at[i], ops.at[k]))
+                VEC_PUSH(s->w.c->scratch, &s->twins, t);
+        }
+}
+
 void pass_assoc(Compile *c) {
-    Assoc s;
+    Assoc s = {0};
     walk_init(&s.w, c);
     users_make(&s.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
+    s.nvalues = c->hlo->values.n;
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, find_twins, &s);
     rules_walk(&s.w, assoc_rules);
 }
