@@ -341,10 +341,38 @@ static void make_operands(RowOp *r, uint32_t i) {
     }
 }
 
+static bool is_loaded(const Node *n) { return n->kind == NODE_INPUT && n->full && !n->scalar && !n->resident && !n->psum && !n->folded; }
+
+// What is read first is loaded first: transfers begin in order, and one that waits until its slot is free, as that of a result which takes the
+// slot over, keeps those behind it waiting.
+static void order_loads(RowOp *r, const bool *need, int pass) {
+    uint32_t n = r->nodes.n;
+    for (uint32_t i = 0; i < n; i++)
+        r->order[i] = i, r->reader[i] = n;
+    for (uint32_t i = n; i-- > 0;) {
+        const Node *node = rows_node(r, i);
+        uint32_t at = node->folded || node->kind == NODE_WIDEN ? r->reader[i] : i;
+        for (uint32_t k = 0; k < node->nsrc && rows_runs_in(node, need, i, pass); k++)
+            r->reader[node->src[k]] = at < r->reader[node->src[k]] ? at : r->reader[node->src[k]];
+    }
+    for (uint32_t i = 1; i < n; i++) // a few, mostly in order
+        for (uint32_t k = i, before = i; is_loaded(rows_node(r, r->order[k])) && before-- > 0;) {
+            if (!is_loaded(rows_node(r, r->order[before])))
+                continue;
+            if (r->reader[r->order[before]] <= r->reader[r->order[k]])
+                break;
+            uint32_t other = r->order[before];
+            r->order[before] = r->order[k], r->order[k] = other;
+            k = before;
+        }
+}
+
 void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c0) {
     bool last = pass < 0 || (uint32_t)pass == r->levels;
     r->first = first_element(r, p0, c0);
-    for (uint32_t i = 0; i < r->nodes.n; i++) {
+    order_loads(r, need, pass);
+    for (uint32_t at = 0; at < r->nodes.n; at++) {
+        uint32_t i = r->order[at];
         if (pass < 0 && i == end_of(r->takes, r->ntakes, false))
             move_numbers(r, r->takes, r->ntakes, p0, false);
         const Node *n = rows_node(r, i);
@@ -406,6 +434,8 @@ void rows_open(RowOp *r) {
     assert(r->width > 0);
     r->prow /= r->group;
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
+    r->order = ARENA_NEWN(r->e->c->scratch, uint32_t, r->nodes.n + 1);
+    r->reader = ARENA_NEWN(r->e->c->scratch, uint32_t, r->nodes.n + 1);
     memset(r->busy, 0, sizeof r->busy);
     memset(r->count_of, 0, sizeof r->count_of);
     if (r->epi || (!r->forms && r->width >= r->group * r->pcols))

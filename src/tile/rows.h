@@ -96,6 +96,7 @@ typedef struct RowOp {
     RowForm *forms;             // with products, in chunks: [pass][masked]
     uint32_t parts;             // of a reduction, one for each chunk, which a number per row has room for
     uint32_t chunk, chunks;     // in work, of the tile
+    uint32_t *order, *reader;   // nodes as they are emitted; per node the first whose instruction reads it
     RowNumber *takes, *gives; // numbers per row, in the order in which they lie
     uint32_t ntakes, ngives;
     Haz *slots;  // [set][slot]
