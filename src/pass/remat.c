@@ -145,13 +145,20 @@ static bool is_of_scores(const Remat *r, ValueId v, int depth) {
     return is_of_scores(r, hlo_operand(r->h, op, op->code == HLO_SELECT), depth - 1);
 }
 
-// Instructions of a chain wait for each other: in short rows longer than they work. A tile that is not full takes as long as one that is.
+// A tile of scores that is not full takes as long as one that is: engines have lanes for rows, and DMA engines partitions. How full they are.
+static double fullness(const Remat *r, ValueId v) {
+    for (const HloOp *op = op_of(r, v); op && is_reshape(r->h, op); op = op_of(r, v))
+        v = hlo_operand(r->h, op, 0);
+    const HloType *t = hlo_value_type(r->h, v);
+    if (t->rank <= 2 || !is_of_scores(r, v, CHAIN_MAX))
+        return 1;
+    return (double)t->dims[t->rank - 2] / (double)((t->dims[t->rank - 2] + LANES - 1) / LANES * LANES);
+}
+
+// Instructions of a chain wait for each other: in short rows longer than they work.
 static double row_elems(const Remat *r, ValueId v) {
     const HloType *t = hlo_value_type(r->h, v);
-    double full = 1;
-    if (t->rank > 2 && is_of_scores(r, v, CHAIN_MAX))
-        full = (double)t->dims[t->rank - 2] / (double)((t->dims[t->rank - 2] + LANES - 1) / LANES * LANES);
-    return (double)t->elems / full * (1 + r->lag / (double)(t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES));
+    return (double)t->elems / fullness(r, v) * (1 + r->lag / (double)(t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES));
 }
 
 // Rows and columns of each batch are so few that the product and the program that reads it are apart: it is stored.
@@ -305,7 +312,7 @@ static bool feeds_product(const Remat *r, ValueId v) {
 // is only read.
 static double keep_cost(const Remat *r, ValueId v) {
     const Stack *s = stack_with(r, v);
-    return bytes_of(r, v) * r->byte * (s && !s->later ? 1 : is_carried(r, v) || feeds_product(r, v) ? 3 : 2);
+    return bytes_of(r, v) / fullness(r, v) * r->byte * (s && !s->later ? 1 : is_carried(r, v) || feeds_product(r, v) ? 3 : 2);
 }
 
 // --- who reads it in memory ---------------------------------------------------------------------------
