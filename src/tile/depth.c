@@ -21,7 +21,7 @@
 #include "hlo/conv.h"
 #include "mach/cost.h"
 #include "tile/area.h"
-#include "tile/nest.h"
+#include "tile/layout.h"
 
 #define SPACE 3
 #define AREA_BYTES ROWS_AREA_BEGIN // what products use otherwise
@@ -49,14 +49,10 @@ typedef struct Tensor { // strides in elements
     int dtype;
 } Tensor;
 
-typedef struct Run { // channels of one image on neighbouring partitions
-    int64_t lane, n, b, c;
-} Run;
-
-typedef struct Tile {
-    Run runs[PARTITIONS];
-    int count;
-    int64_t lanes, along; // partitions; images along each, from the run's on
+typedef struct Tile { // partitions [at, at + lanes) of those that images and channels in a row would have
+    int64_t image, images, step; // which images, how many, from one to the next
+    int64_t channel, channels;
+    int64_t at, lanes, along; // along: images along each partition, from its own on
 } Tile;
 
 typedef struct Box { // where a tap meets x, inside the chunk
@@ -301,23 +297,6 @@ bool depth_suits(const Emit *e, const Step *s) {
 
 // --- transfers -------------------------------------------------------------------------------------------
 
-// Channels p0 … of all images in a row.
-static void tile_flat(const Depth *d, int64_t p0, Tile *t) {
-    int64_t end = min64(p0 + PARTITIONS, d->batch * d->channels);
-    *t = (Tile){.lanes = end - p0, .along = 1};
-    for (int64_t p = p0, n; p < end; p += n) {
-        n = min64(d->channels - p % d->channels, end - p);
-        t->runs[t->count++] = (Run){p - p0, n, p / d->channels, p % d->channels};
-    }
-}
-
-// Channels [c, c + n) of `across` times `along` images from b on.
-static void tile_block(int64_t c, int64_t n, int64_t b, int64_t across, int64_t along, Tile *t) {
-    *t = (Tile){.lanes = n * across, .along = along};
-    for (int64_t i = 0; i < across; i++)
-        t->runs[t->count++] = (Run){i * n, n, b + i * along, c};
-}
-
 // Calls for every tile of the channels [c, …) that the step has; `first` and `last` among those with these channels.
 typedef void OnTile(Depth *d, const Tile *t, bool first, bool last);
 
@@ -328,64 +307,55 @@ static void each_tile(Depth *d, OnTile *on) {
         emit_share(d->e, hi, d->flat ? PARTITIONS : 1, &lo, &hi);
     else if (!d->turns_sums)
         emit_share(d->e, d->channels, d->wide, &c0, &c1);
-    for (int64_t p0 = lo; d->flat && p0 < hi; p0 += PARTITIONS) {
-        Tile *t = ARENA_NEW(d->e->c->scratch, Tile);
-        tile_flat(d, p0, t);
-        on(d, t, true, true);
-    }
+    for (int64_t p0 = lo; d->flat && p0 < hi; p0 += PARTITIONS)
+        on(d, &(Tile){0, d->batch, 1, 0, d->channels, p0, min64(PARTITIONS, d->batch * d->channels - p0), 1}, true, true);
     for (int64_t c = c0; !d->flat && c < c1; c += d->wide)
         for (int64_t b = lo, n; b < hi; b += n) {
-            Tile *t = ARENA_NEW(d->e->c->scratch, Tile);
-            int64_t left = hi - b, across = min64(d->across, left), along = min64(d->along, left / across);
+            int64_t across = min64(d->across, hi - b), along = min64(d->along, (hi - b) / across), wide = min64(d->wide, d->channels - c);
             n = across * along;
-            tile_block(c, min64(d->wide, d->channels - c), b, across, along, t);
-            on(d, t, b == lo, b + n >= hi);
+            on(d, &(Tile){b, across, along, c, wide, 0, wide * across, along}, b == lo, b + n >= hi);
         }
 }
 
-// Between a box of HBM elements, the channels of a run on partitions, and SBUF, where it lies dense.
-static void transfer(Depth *d, const Tensor *v, Run r, int64_t off, const ViewAxis *box, int rank, Mem at, bool loads) {
-    View hbm = VIEW(mem_hbm(v->addr + (uint64_t)(off * (int64_t)dtype_bytes(v->dtype))), v->dtype, {r.n, v->c});
-    View sbuf = VIEW(mem_part(at, r.lane), loads ? v->dtype : DT_F32, {r.n});
-    int64_t flat = 1;
-    for (int i = rank; i-- > 0; flat *= box[i].n)
-        put_axis(&hbm, &sbuf, box[i].n, box[i].stride, flat);
-    put_dma(d->e, loads ? QUEUE_IN : QUEUE_OUT, loads ? sbuf : hbm, loads ? hbm : sbuf);
+// What lies on the partitions, as the tensor has it; *first: the element with which the first image's channels begin.
+static Layout lanes_of(const Tensor *v, const Tile *t, int64_t *first) {
+    Layout lanes = layout_make();
+    *first = v->base + t->image * v->b + t->channel * v->c;
+    layout_add(&lanes, t->images, t->step * v->b), layout_add(&lanes, t->channels, v->c);
+    return lanes;
 }
 
-// Runs that go on in memory where the one before ends are one.
-static int join(const Tensor *v, const Tile *t, int i, Run *r) {
-    *r = t->runs[i++];
-    int64_t at = r->b * v->b + r->c * v->c;
-    for (; i < t->count && t->runs[i].b * v->b + t->runs[i].c * v->c == at + r->n * v->c; i++)
-        r->n += t->runs[i].n;
-    return i;
+// Places, as the tensor has them: of `along` images, `rows` of the first axis and all of the others.
+static Layout places_of(const Depth *d, const Tensor *v, int64_t along, int64_t rows, bool x) {
+    Layout places = layout_make();
+    layout_add(&places, along, v->b), layout_add(&places, rows, v->s[0]);
+    for (int k = 1; k < d->ns; k++)
+        layout_add(&places, x ? d->axis[k].nx : d->axis[k].nl, v->s[k]);
+    return places;
+}
+
+static uint64_t element(const Tensor *v, int64_t i) { return v->addr + (uint64_t)(i * (int64_t)dtype_bytes(v->dtype)); }
+
+// Between the tensor and SBUF, where results are f32.
+static void put_lanes(Depth *d, bool loads, const Matrix *m, const Tile *t, const Tensor *v, int64_t first, Mem at) {
+    Piece p = {t->at, t->lanes, 0, m->cols.size, PARTITIONS, m->cols.size};
+    matrix_put(d->e, loads ? QUEUE_IN : QUEUE_OUT, loads, m, p, v->dtype, element(v, first), loads ? v->dtype : DT_F32, at);
 }
 
 static void move_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, Mem at, bool loads) {
-    bool together = d->ns < SPACE; // all images along a partition in one transfer
-    ViewAxis box[SPACE + 1] = {{t->along, v->b}, {rows, v->s[0]}};
-    int64_t size = rows;
-    for (int k = 1; k < d->ns; k++) {
-        box[1 + k] = (ViewAxis){x ? d->axis[k].nx : d->axis[k].nl, v->s[k]};
-        size *= box[1 + k].n;
-    }
-    Run r;
-    for (int i = 0; i < t->count;) {
-        i = join(v, t, i, &r);
-        for (int64_t image = 0; image < (together ? 1 : t->along); image++) {
-            Mem to = mem_off(at, image * size * (loads ? (int64_t)dtype_bytes(v->dtype) : 4));
-            transfer(d, v, r, v->base + (r.b + image) * v->b + r.c * v->c + row * v->s[0], box + !together, d->ns + together, to, loads);
-        }
-    }
+    int64_t first;
+    Matrix m = {lanes_of(v, t, &first), places_of(d, v, t->along, rows, x)};
+    put_lanes(d, loads, &m, t, v, first + row * v->s[0], at);
 }
 
 static void move_taps(Depth *d, const Tile *t, Mem at, bool loads) {
-    ViewAxis box[SPACE];
+    Tensor v = d->s;
+    int64_t first;
+    v.b = 0; // all images have the same
+    Matrix m = {lanes_of(&v, t, &first), layout_make()};
     for (int k = 0; k < d->ns; k++)
-        box[k] = (ViewAxis){d->axis[k].ns, d->s.s[k]};
-    for (int i = 0; i < t->count; i++)
-        transfer(d, &d->s, t->runs[i], d->s.base + t->runs[i].c * d->s.c, box, d->ns, at, loads);
+        layout_add(&m.cols, d->axis[k].ns, v.s[k]);
+    put_lanes(d, loads, &m, t, &v, first, at);
 }
 
 // --- instructions ----------------------------------------------------------------------------------------
@@ -419,44 +389,40 @@ static void add_tap(Depth *d, const Tile *t, const Chunk *c, int64_t tap, const 
 
 // Blocks of 128 places through the array, lanes by places to places by lanes, and from there to memory.
 static void store_transposed(Depth *d, const Tile *t, const Chunk *c, uint32_t slot) {
-    int64_t places = t->along * c->ln * d->rest_l, per = min64(PSUM_BANK_COLS / t->lanes, 8), step = d->l.s[d->ns - 1], size = (int64_t)dtype_bytes(d->l.dtype);
-    for (int64_t p0 = 0; p0 < places; p0 += per * PARTITIONS) {
-        int64_t n = min64(per * PARTITIONS, places - p0), whole = n / PARTITIONS, rest = n % PARTITIONS;
+    const Tensor *v = &d->l;
+    int64_t first, per = min64(PSUM_BANK_COLS / t->lanes, 8) * PARTITIONS;
+    Layout lanes = lanes_of(v, t, &first);
+    Matrix m = {places_of(d, v, t->along, c->ln, false), lanes};
+    for (int64_t p0 = 0; p0 < m.rows.size; p0 += per) {
+        int64_t n = min64(per, m.rows.size - p0), whole = n / PARTITIONS, rest = n % PARTITIONS;
         Mem bank = ring_next(&d->banks), at = ring_next(&d->outs);
         for (int64_t i = 0; i * PARTITIONS < n; i++) {
             int64_t some = min64(PARTITIONS, n - i * PARTITIONS);
             put_transpose(d->e, VIEW(mem_off(bank, i * t->lanes * 4), DT_F32, {some}, {t->lanes, 1}),
                           VIEW(mem_off(ring_at(&d->ls, slot), (p0 + i * PARTITIONS) * 4), DT_F32, {t->lanes}, {some, 1}));
         }
-        for (int part = 0; part < 2; part++) { // whole blocks, then the rest
-            int64_t rows = part ? rest : PARTITIONS, blocks = part ? rest > 0 : whole, first = part ? whole : 0, cols = blocks * t->lanes;
-            if (!blocks)
-                continue;
-            put_copy(d->e, ENG_SCALAR, VIEW(mem_off(at, first * t->lanes * size), d->l.dtype, {rows}, {cols, 1}),
-                     VIEW(mem_off(bank, first * t->lanes * 4), DT_F32, {rows}, {cols, 1}));
-            for (int i = 0; i < t->count; i++) {
-                const Run *r = &t->runs[i];
-                int64_t off = d->l.base + r->b * d->l.b + r->c + c->l0 * d->l.s[0] + (p0 + first * PARTITIONS) * step;
-                put_dma(d->e, QUEUE_OUT, VIEW(mem_hbm(d->l.addr + (uint64_t)(off * size)), d->l.dtype, {rows, step}, {blocks, PARTITIONS * step}, {r->n, 1}),
-                        VIEW(mem_off(at, (first * t->lanes + r->lane) * size), d->l.dtype, {rows}, {blocks, t->lanes}, {r->n, 1}));
-            }
-        }
+        if (whole)
+            put_copy(d->e, ENG_SCALAR, VIEW(at, v->dtype, {PARTITIONS}, {whole * t->lanes, 1}), VIEW(bank, DT_F32, {PARTITIONS}, {whole * t->lanes, 1}));
+        if (rest)
+            put_copy(d->e, ENG_SCALAR, VIEW(mem_off(at, whole * t->lanes * (int64_t)dtype_bytes(v->dtype)), v->dtype, {rest}, {t->lanes, 1}),
+                     VIEW(mem_off(bank, whole * t->lanes * 4), DT_F32, {rest}, {t->lanes, 1}));
+        Piece p = {p0, n, t->at, t->lanes, PARTITIONS, t->lanes};
+        matrix_put(d->e, QUEUE_OUT, false, &m, p, v->dtype, element(v, first + c->l0 * v->s[0]), v->dtype, at);
     }
 }
 
 // The other way, where transfers cannot transpose: places as they lie, transposed by the array.
-static void load_transposed(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t places, int64_t image, Mem to) {
-    int64_t size = (int64_t)dtype_bytes(v->dtype), step = v->s[d->ns - 1];
+static void load_transposed(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, Mem to) {
+    int64_t first, size = (int64_t)dtype_bytes(v->dtype);
     int64_t per = min64(PSUM_BANK_BYTES / size / t->lanes, PSUM_BANK_BYTES / size / PARTITIONS) * PARTITIONS;
-    for (int64_t p0 = 0; p0 < places; p0 += per) {
-        int64_t n = min64(per, places - p0), off = v->base + row * v->s[0] + image * v->b + p0 * step;
+    Layout lanes = lanes_of(v, t, &first);
+    Matrix m = {places_of(d, v, t->along, rows, x), lanes};
+    for (int64_t p0 = 0; p0 < m.rows.size; p0 += per) {
+        int64_t n = min64(per, m.rows.size - p0);
         uint32_t turn = ring_turn(&d->outs);
         Mem bank = ring_next(&d->banks), at = ring_at(&d->outs, turn);
-        for (int i = 0; i < t->count; i++) {
-            const Run *r = &t->runs[i];
-            put_dma_tiles(d->e, turn % 2 ? QUEUE_IN2 : QUEUE_IN, VIEW(mem_off(at, r->lane * size), v->dtype, {n}, {r->n, 1}),
-                          VIEW(mem_hbm(v->addr + (uint64_t)((off + r->b * v->b + r->c * v->c) * size)), v->dtype, {n, step}, {r->n, 1}), t->lanes);
-        }
+        Piece p = {p0, n, t->at, t->lanes, PARTITIONS, t->lanes};
+        matrix_put(d->e, turn % 2 ? QUEUE_IN2 : QUEUE_IN, true, &m, p, v->dtype, element(v, first + row * v->s[0]), v->dtype, at);
         put_transposes(d->e, v->dtype, bank, PARTITIONS, at, t->lanes, n, PARTITIONS, t->lanes);
         put_copy(d->e, ENG_SCALAR, VIEW(mem_off(to, p0 * size), v->dtype, {t->lanes}, {n, 1}), VIEW(bank, v->dtype, {t->lanes}, {n, 1}));
     }
@@ -465,13 +431,10 @@ static void load_transposed(Depth *d, const Tensor *v, const Tile *t, int64_t ro
 static bool turns_by_array(const Depth *d, const Tensor *v) { return d->e->chip->dma_transpose <= 0 && lies_turned(d, v); }
 
 static void load_places(Depth *d, const Tensor *v, const Tile *t, int64_t row, int64_t rows, bool x, Mem at) {
-    int64_t places = rows * (x ? d->rest_x : d->rest_l);
-    if (!turns_by_array(d, v)) {
+    if (turns_by_array(d, v))
+        load_transposed(d, v, t, row, rows, x, at);
+    else
         move_places(d, v, t, row, rows, x, at, true);
-        return;
-    }
-    for (int64_t i = 0; i < t->along; i++)
-        load_transposed(d, v, t, row, places, i, mem_off(at, i * places * (int64_t)dtype_bytes(v->dtype)));
 }
 
 static void image_chunk(Depth *d, const Tile *t, const Chunk *c, Mem small) {
@@ -560,8 +523,11 @@ static void kernel_chunk(Depth *d, const Tile *t, const Chunk *c, Mem small, boo
 static void add_sums(Depth *d, const Tile *t, Mem small) {
     Mem bank = ring_next(&d->banks);
     put_transpose(d->e, VIEW(bank, DT_F32, {d->taps}, {t->lanes, 1}), VIEW(small, DT_F32, {t->lanes}, {d->taps, 1}));
-    for (int i = 0; i < t->count; i++)
-        add_to(d, mem_off(ring_at(&d->sums, 0), t->runs[i].c * 4), mem_off(bank, t->runs[i].lane * 4), d->taps, t->runs[i].n);
+    for (int64_t i = 0, n; i < t->lanes; i += n) { // image by image
+        int64_t channel = (t->at + i) % t->channels;
+        n = min64(t->channels - channel, t->lanes - i);
+        add_to(d, mem_off(ring_at(&d->sums, 0), (t->channel + channel) * 4), mem_off(bank, i * 4), d->taps, n);
+    }
 }
 
 static void by_kernel(Depth *d, const Tile *t, bool first, bool last) {

@@ -70,7 +70,7 @@ static double load_ns(const DotSize *s, const DotSide *side, int64_t width, int6
     if (even)
         m.rows.at[0].n = m.rows.size = p.rows, m.cols.at[0].n = m.cols.size = p.cols; // a full one
     p.rows = min64(p.rows, m.rows.size), p.cols = min64(p.cols, m.cols.size);
-    matrix_transfers(&m, p, s->stype, hbm().addr, sbuf(), add_load, &l);
+    matrix_transfers(&m, p, s->stype, hbm().addr, s->stype, sbuf(), add_load, &l);
     return loads_ns(&l, QUEUES_IN);
 }
 
@@ -98,7 +98,7 @@ static double turn_ns(const DotSize *s) {
 static double store_ns(const DotSize *s) { // of a tile of 128 rows and a bank's columns
     Loads l = {.s = s, .stores = true};
     Piece p = {0, min64(PARTITIONS, s->out->rows.size), 0, min64(PSUM_BANK_COLS, s->out->cols.size), PARTITIONS, PSUM_BANK_COLS};
-    matrix_transfers(s->out, p, s->dtype, hbm().addr, sbuf(), add_load, &l);
+    matrix_transfers(s->out, p, s->dtype, hbm().addr, s->dtype, sbuf(), add_load, &l);
     return loads_ns(&l, 1);
 }
 

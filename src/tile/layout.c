@@ -88,7 +88,7 @@ double matrix_joined(const Matrix *m, int64_t tile, int64_t rows, int64_t cols) 
 
 typedef struct Fill { // rows in hand, for all columns
     const Layout *cols;
-    int dtype;
+    int dtype, near;
     uint64_t hbm;
     Mem sbuf;
     int64_t run, stride;        // on the partitions
@@ -100,7 +100,7 @@ typedef struct Fill { // rows in hand, for all columns
 // `n` of an axis of the columns and all of those behind it, from element `src` of the tensor and `dst` of a tile on.
 static void fill_box(const Fill *f, int axis, int64_t n, int64_t src, int64_t dst) {
     Nest b = {.src = src, .dst = dst};
-    int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(f->dtype);
+    int64_t at[OTRN_MAX_RANK] = {0}, size = (int64_t)dtype_bytes(f->dtype), near = (int64_t)dtype_bytes(f->near);
     if (f->tiles > 1)
         b.axis[b.rank++] = (Axis){f->tiles, f->step, f->pitch};
     for (int i = axis; i < f->cols->rank; i++)
@@ -109,7 +109,7 @@ static void fill_box(const Fill *f, int axis, int64_t n, int64_t src, int64_t ds
     do {
         int64_t from, to;
         nest_at(&b, outer, at, &from, &to);
-        View hbm = VIEW(mem_hbm(f->hbm + (uint64_t)(from * size)), f->dtype, {f->run, f->stride}), sbuf = VIEW(mem_off(f->sbuf, to * size), f->dtype, {f->run});
+        View hbm = VIEW(mem_hbm(f->hbm + (uint64_t)(from * size)), f->dtype, {f->run, f->stride}), sbuf = VIEW(mem_off(f->sbuf, to * near), f->near, {f->run});
         for (int i = outer; i < b.rank; i++)
             hbm.at[hbm.rank++] = (ViewAxis){b.axis[i].n, b.axis[i].src}, sbuf.at[sbuf.rank++] = (ViewAxis){b.axis[i].n, b.axis[i].dst};
         f->on(f->arg, hbm, sbuf);
@@ -131,8 +131,8 @@ static void fill_boxes(const Fill *f, int axis, int64_t from, int64_t len, int64
     }
 }
 
-void matrix_transfers(const Matrix *m, Piece p, int dtype, uint64_t hbm, Mem sbuf, OnTransfer *on, void *arg) {
-    Fill f = {.cols = &m->cols, .dtype = dtype, .stride = layout_last(&m->rows)->stride, .pitch = p.pitch, .on = on, .arg = arg};
+void matrix_transfers(const Matrix *m, Piece p, int dtype, uint64_t hbm, int near, Mem sbuf, OnTransfer *on, void *arg) {
+    Fill f = {.cols = &m->cols, .dtype = dtype, .near = near, .stride = layout_last(&m->rows)->stride, .pitch = p.pitch, .on = on, .arg = arg};
     int64_t size = (int64_t)dtype_bytes(dtype);
     assert(p.tile <= PARTITIONS);
     assert(p.row + p.rows <= m->rows.size);
@@ -143,7 +143,7 @@ void matrix_transfers(const Matrix *m, Piece p, int dtype, uint64_t hbm, Mem sbu
         for (int64_t q = 0; q < len; q += f.run) {
             f.hbm = hbm + (uint64_t)(layout_run(&m->rows, p.row + r + q, &f.run) * size);
             f.run = min64(f.run, len - q);
-            f.sbuf = mem_part(mem_off(sbuf, r / p.tile * p.pitch * size), q);
+            f.sbuf = mem_part(mem_off(sbuf, r / p.tile * p.pitch * (int64_t)dtype_bytes(near)), q);
             fill_boxes(&f, 0, p.col, p.cols, 0, 0);
         }
     }
@@ -160,6 +160,6 @@ static void put_one(void *arg, View hbm, View sbuf) {
     put_dma(m->e, m->queue, m->loads ? sbuf : hbm, m->loads ? hbm : sbuf);
 }
 
-void matrix_put(Emit *e, int queue, bool loads, const Matrix *m, Piece p, int dtype, uint64_t hbm, Mem sbuf) {
-    matrix_transfers(m, p, dtype, hbm, sbuf, put_one, &(Put){e, queue, loads});
+void matrix_put(Emit *e, int queue, bool loads, const Matrix *m, Piece p, int dtype, uint64_t hbm, int near, Mem sbuf) {
+    matrix_transfers(m, p, dtype, hbm, near, sbuf, put_one, &(Put){e, queue, loads});
 }

@@ -36,9 +36,10 @@ int64_t layout_even(const Layout *v, int64_t most, int64_t least);
 static inline const ViewAxis *layout_last(const Layout *v) { return &v->at[v->rank - 1]; }
 
 typedef void OnTransfer(void *arg, View hbm, View sbuf);
-void matrix_transfers(const Matrix *m, Piece p, int dtype, uint64_t hbm, Mem sbuf, OnTransfer *on, void *arg);
+// Its type in HBM and in SBUF: transfers convert.
+void matrix_transfers(const Matrix *m, Piece p, int dtype, uint64_t hbm, int near, Mem sbuf, OnTransfer *on, void *arg);
 // From HBM to SBUF, or the other way.
-void matrix_put(Emit *e, int queue, bool loads, const Matrix *m, Piece p, int dtype, uint64_t hbm, Mem sbuf);
+void matrix_put(Emit *e, int queue, bool loads, const Matrix *m, Piece p, int dtype, uint64_t hbm, int near, Mem sbuf);
 // The share of transfers that is left when evenly spaced tiles come together; 1: they do not.
 double matrix_joined(const Matrix *m, int64_t tile, int64_t rows, int64_t cols);
 

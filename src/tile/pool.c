@@ -10,7 +10,7 @@
 
 #include "hlo/pool.h"
 #include "tile/area.h"
-#include "tile/put.h"
+#include "tile/layout.h"
 #include "tile/rows.h"
 
 #define SLOT_BYTES 16384u // of a tile of x, and of the accumulator
@@ -21,14 +21,14 @@
 #define PARTS_MIN 16
 #define INSTS_MAX (1 << 20)
 
-typedef struct Axis {
+typedef struct Way { // an axis that windows go along
     int64_t out, window, stride, gap, x, y; // x, y: strides in elements
-} Axis;
+} Way;
 
 typedef struct Pool {
     Emit *e;
     PoolForm f;
-    Axis axis[POOL_RANK_MAX];
+    Way axis[POOL_RANK_MAX];
     int rank, split; // axes before split are on the partitions
     int64_t parts;   // positions on partitions
     int64_t chunk;   // positions of the first axis along them that go at once
@@ -37,7 +37,7 @@ typedef struct Pool {
     Ring slots, accs;
 } Pool;
 
-static int64_t span(const Axis *a, int64_t out) { return (out - 1) * a->stride + (a->window - 1) * a->gap + 1; }
+static int64_t span(const Way *a, int64_t out) { return (out - 1) * a->stride + (a->window - 1) * a->gap + 1; }
 
 // Elements of x and of the result along a partition when the first axis there has `chunk` positions.
 static void along(const Pool *p, int64_t chunk, int64_t *in, int64_t *out) {
@@ -71,13 +71,13 @@ static bool pool_init(const Hlo *h, const HloOp *op, Pool *p, Why *why) {
     if (!pool_is_inside(&p->f))
         return why_refuse(why, WHY_WINDOW_EDGES);
     int64_t x = 1, y = 1;
-    Axis axes[POOL_RANK_MAX];
+    Way axes[POOL_RANK_MAX];
     int n = 0;
     for (int i = p->f.rank; i-- > 0;) {
         const PoolAxis *a = &p->f.axis[i];
-        Axis now = {a->out, a->window, a->stride, a->gap, x, y};
+        Way now = {a->out, a->window, a->stride, a->gap, x, y};
         x *= a->in, y *= a->out;
-        Axis *inner = n ? &axes[n - 1] : NULL; // plain axes that continue each other are one
+        Way *inner = n ? &axes[n - 1] : NULL; // plain axes that continue each other are one
         bool plain = a->window == 1 && a->stride == 1 && a->out == a->in;
         bool goes_on = inner && now.x == inner->x * inner->out && now.y == inner->y * inner->out;
         if (goes_on && plain && inner->window == 1 && inner->stride == 1)
@@ -99,44 +99,27 @@ bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why) {
 
 // --- emission ------------------------------------------------------------------------------------------
 
-// Offsets of partition position `at`, and how many from there on lie one step apart in x and in the result.
-static int64_t run_from(const Pool *p, int64_t at, int64_t *x, int64_t *y) {
-    *x = *y = 0;
-    int64_t rest = at, run = 1;
-    for (int i = p->split; i-- > 0;) {
-        const Axis *a = &p->axis[i];
-        if (i == p->split - 1)
-            run = a->out - rest % a->out;
-        *x += rest % a->out * a->stride * a->x;
-        *y += rest % a->out * a->y;
-        rest /= a->out;
-    }
-    return run;
-}
-
 typedef struct Tile {
     int64_t p0, parts, c0, chunk; // partitions; positions of the first axis along them
 } Tile;
 
+// Positions on the partitions, in x or in the result, and what is `along` them.
+static Matrix matrix_of(const Pool *p, bool x, Layout along) {
+    Matrix m = {layout_make(), along};
+    for (int i = 0; i < p->split; i++)
+        layout_add(&m.rows, p->axis[i].out, x ? p->axis[i].stride * p->axis[i].x : p->axis[i].y);
+    return m;
+}
+
 // x for the tile, moved by `shift` elements: a box of whole spans.
 static Mem load(Pool *p, const Tile *t, int64_t shift) {
     Mem slot = ring_next(&p->slots);
-    int64_t size = (int64_t)dtype_bytes(p->dtype);
-    const Axis *last = p->split ? &p->axis[p->split - 1] : NULL;
-    for (int64_t at = 0, run; at < t->parts; at += run) {
-        int64_t x, y, flat = 1;
-        run = run_from(p, t->p0 + at, &x, &y);
-        run = run < t->parts - at ? run : t->parts - at;
-        x += shift + t->c0 * p->axis[p->split].stride * p->axis[p->split].x;
-        View from = VIEW(mem_hbm(p->x + (uint64_t)(x * size)), p->dtype, {run, last ? last->stride * last->x : 0});
-        View to = VIEW(mem_part(slot, at), p->dtype, {run});
-        for (int i = p->rank; i-- > p->split;) {
-            int64_t n = span(&p->axis[i], i == p->split ? t->chunk : p->axis[i].out);
-            put_axis(&from, &to, n, p->axis[i].x, flat);
-            flat *= n;
-        }
-        put_dma(p->e, QUEUE_ROWS_IN, to, from);
-    }
+    Layout spans = layout_make();
+    for (int i = p->split; i < p->rank; i++)
+        layout_add(&spans, span(&p->axis[i], i == p->split ? t->chunk : p->axis[i].out), p->axis[i].x);
+    Matrix m = matrix_of(p, true, spans);
+    uint64_t from = p->x + (uint64_t)(shift + t->c0 * p->axis[p->split].stride * p->axis[p->split].x) * dtype_bytes(p->dtype);
+    matrix_put(p->e, QUEUE_ROWS_IN, true, &m, (Piece){t->p0, t->parts, 0, spans.size, PARTITIONS, spans.size}, p->dtype, from, p->dtype, slot);
     return slot;
 }
 
@@ -147,7 +130,7 @@ static void combine(Pool *p, const Tile *t, Mem slot, Mem acc, const int64_t *ta
     View x = VIEW(slot, p->dtype, {t->parts}), to = VIEW(acc, DT_F32, {t->parts});
     x.rank = to.rank = (uint8_t)(1 + count);
     for (int k = count; k-- > 0;) {
-        const Axis *a = &p->axis[p->split + k];
+        const Way *a = &p->axis[p->split + k];
         int64_t n = k ? a->out : t->chunk;
         x.at[1 + k] = (ViewAxis){n, a->stride * in}, to.at[1 + k] = (ViewAxis){n, out};
         off += tap[p->split + k] * a->gap * in;
@@ -163,14 +146,11 @@ static void combine(Pool *p, const Tile *t, Mem slot, Mem acc, const int64_t *ta
 }
 
 static void store(Pool *p, const Tile *t, Mem acc, int64_t elems) {
-    for (int64_t at = 0, run; at < t->parts; at += run) {
-        int64_t x, y;
-        run = run_from(p, t->p0 + at, &x, &y);
-        run = run < t->parts - at ? run : t->parts - at;
-        uint64_t to = p->y + (uint64_t)(y + t->c0 * p->axis[p->split].y) * dtype_bytes(p->dtype);
-        put_dma(p->e, QUEUE_ROWS_OUT, VIEW(mem_hbm(to), p->dtype, {run, p->split ? p->axis[p->split - 1].y : 0}, {elems, 1}),
-                VIEW(mem_part(acc, at), DT_F32, {run}, {elems, 1}));
-    }
+    Layout along = layout_make();
+    layout_add(&along, elems, 1);
+    Matrix m = matrix_of(p, false, along);
+    uint64_t to = p->y + (uint64_t)(t->c0 * p->axis[p->split].y) * dtype_bytes(p->dtype);
+    matrix_put(p->e, QUEUE_ROWS_OUT, false, &m, (Piece){t->p0, t->parts, 0, elems, PARTITIONS, elems}, p->dtype, to, DT_F32, acc);
 }
 
 // Taps in the order of the window: those on the partitions are the slower ones.

@@ -129,7 +129,7 @@ static void move_kept(Work *d, Operand *s, Mem to, const Chunk *x, int64_t f0, i
     Piece p = {x->batch * d->k + x->k0, x->klen, f0, cols, d->tile_k, s->pitch};
     bool apart = d->e->tiles_apart;
     d->e->tiles_apart = apart && !loads;
-    matrix_put(d->e, loads ? s->queue : QUEUE_OUT, loads, &kept, p, d->stype, s->kept, to);
+    matrix_put(d->e, loads ? s->queue : QUEUE_OUT, loads, &kept, p, d->stype, s->kept, d->stype, to);
     d->e->tiles_apart = apart;
 }
 
@@ -152,7 +152,7 @@ static void load_transposed(Work *d, Operand *s, uint32_t slot, int64_t tile, Pi
     Mem stage = ring_next(&d->stages);
     Matrix turned = {s->at.cols, s->at.rows};
     int64_t room = (int64_t)(PSUM_BANK_BYTES / d->elem) / s->parts * s->parts, full = p.rows / p.tile;
-    matrix_put(d->e, s->queue, true, &turned, (Piece){p.col, p.cols, p.row, p.rows, s->parts, p.rows}, d->stype, s->addr, stage);
+    matrix_put(d->e, s->queue, true, &turned, (Piece){p.col, p.cols, p.row, p.rows, s->parts, p.rows}, d->stype, s->addr, d->stype, stage);
     for (int64_t f0 = 0, some; f0 < p.cols; f0 += some) {
         some = min64(p.cols - f0, room);
         int64_t per = room / some;
@@ -221,7 +221,7 @@ static void side_load(Work *d, Operand *s, uint32_t slot, int64_t tile, const Ch
     else if (s->turned)
         load_transposed(d, s, slot, tile, p);
     else
-        matrix_put(d->e, s->queue, true, &s->at, p, d->stype, s->addr, to);
+        matrix_put(d->e, s->queue, true, &s->at, p, d->stype, s->addr, d->stype, to);
     if (s->keeps && !again) {
         emit_task(d->e);
         move_kept(d, s, to, x, f0, cols, false);
@@ -312,7 +312,7 @@ static Mem out_tiles(const Work *d, uint32_t slot, int64_t tile, int64_t tiles) 
 
 static void store_tiles(Work *d, const Chunk *s, uint32_t slot, int64_t m, int64_t tile, int64_t rows) {
     Piece p = {s->m0 + m + tile * TILE_M, rows, s->batch * d->n + s->n0, s->ncols * s->count, TILE_M, d->cut.cols};
-    matrix_put(d->e, QUEUE_OUT, false, &d->out, p, d->dtype, d->j.p.out, out_tiles(d, slot, tile, ceil_div(rows, TILE_M)));
+    matrix_put(d->e, QUEUE_OUT, false, &d->out, p, d->dtype, d->j.p.out, d->dtype, out_tiles(d, slot, tile, ceil_div(rows, TILE_M)));
 }
 
 // Rows [m, m + len) of a block, as many as the place of a result has room for, in the order in which they are ready. The last

@@ -53,20 +53,6 @@ void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint6
     put_dma_by(e, engine, queue, VIEW(mem_hbm(dst), type, {1}, {n, 1}), VIEW(mem_hbm(src), type, {1}, {n, 1}));
 }
 
-void put_axis(View *a, View *b, int64_t n, int64_t a_stride, int64_t b_stride) {
-    assert(a->rank == b->rank);
-    assert(a->rank < VIEW_AXES);
-    ViewAxis *x = &a->at[1], *y = &b->at[1];
-    if (n == 1)
-        return;
-    if (a->rank > 1 && x->stride * x->n == a_stride && y->stride * y->n == b_stride) {
-        x->n = y->n = x->n * n;
-        return;
-    }
-    memmove(x + 1, x, (size_t)(a->rank++ - 1) * sizeof *x), memmove(y + 1, y, (size_t)(b->rank++ - 1) * sizeof *y);
-    *x = (ViewAxis){n, a_stride}, *y = (ViewAxis){n, b_stride};
-}
-
 // Tiles [first, first + tiles) of `rows` rows: an axis of their own.
 static View tiles_of(View v, int64_t first, int64_t tiles, int64_t rows, int64_t pitch) {
     bool hbm = addr_space(v.mem.addr) == SPACE_HBM;

@@ -8,8 +8,6 @@
 
 void put_dma(Emit *e, int queue, View dst, View src); // by the sequencer that the queue belongs to
 void put_dma_by(Emit *e, int engine, int queue, View dst, View src);
-// An axis outside those that both views have behind their first; joined with the next where it goes on there.
-void put_axis(View *a, View *b, int64_t n, int64_t a_stride, int64_t b_stride);
 // Rows of which PARTITIONS lie on the partitions of a tile and tiles `pitch` elements apart: axis 0 of both counts all of them.
 void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch);
 void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint64_t bytes); // HBM to HBM, one run
