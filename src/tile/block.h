@@ -10,6 +10,7 @@
 
 #include "pass/mask.h"
 #include "tile/area.h"
+#include "tile/layout.h"
 #include "tile/rows.h"
 #include "tile/side.h"
 

@@ -70,7 +70,8 @@ static View panel_view(const BlockOp *o, const Panel *p, const Tile *t, int64_t 
 static void load_turned(BlockOp *o, Panel *p, const Tile *t, const Side *part, uint64_t from) {
     Mem stage = ring_next(&o->b->stages);
     int64_t size = (int64_t)dtype_bytes(p->dtype), k = part->k_size, rows = part->free_size, per = PSUM_BANK_BYTES / size;
-    put_dma_tiles(o->e, QUEUE_IN, VIEW(stage, p->dtype, {rows}, {k, 1}), VIEW(mem_hbm(from), p->dtype, {rows, part->free_stride}, {k, 1}), k);
+    Matrix m = matrix_plain(rows, part->free_stride, k, 1);
+    matrix_put(o->e, QUEUE_IN, true, &m, (Piece){0, rows, 0, k, PARTITIONS, k}, p->dtype, from, p->dtype, stage);
     for (int64_t at = 0; at < rows; at += per) {
         Mem bank = ring_next(&o->b->turns);
         int64_t cols = min64(per, rows - at);
@@ -85,11 +86,13 @@ static void load_panel(BlockOp *o, Panel *p, const Tile *t) {
     int64_t offset;
     Side part = panel_part(p, t, &offset);
     uint64_t from = emit_addr(o->e, o->e->l->refs.at[o->s->ins + p->in]) + (uint64_t)offset * dtype_bytes(p->dtype);
-    if (p->turned)
+    if (p->turned) {
         load_turned(o, p, t, &part, from);
-    else // k on the partitions
-        put_dma_tiles(o->e, QUEUE_IN, panel_view(o, p, t, 0, part.k_size, 0, part.free_size),
-                      VIEW(mem_hbm(from), p->dtype, {part.k_size, part.k_stride}, {part.free_size, part.free_stride}), panel_pitch(o, p));
+        return;
+    }
+    Matrix m = matrix_plain(part.k_size, part.k_stride, part.free_size, part.free_stride); // k on the partitions
+    Piece all = {0, part.k_size, 0, part.free_size, PARTITIONS, panel_pitch(o, p)};
+    matrix_put(o->e, QUEUE_IN, true, &m, all, p->dtype, from, p->dtype, panel_view(o, p, t, 0, part.k_size, 0, part.free_size).mem);
 }
 
 // dst[cols of weights][cols of moving] (+)= weights^T moving, over k partitions.
@@ -337,14 +340,10 @@ static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
     int64_t row0 = d->over_rows ? t->c0 : tile ? t->row : t->row0, rows = d->over_rows ? t->cols : tile ? t->m : t->rows;
     int64_t pitch = d->lies.free_stride, size = (int64_t)dtype_bytes(d->otype); // pitch: of the result's rows, which are d's where it is turned
     int64_t off = side_batch_offset(&d->lies, t->batch) + row0 * (d->turned ? 1 : pitch);
-    Mem to = mem_hbm(emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) + (uint64_t)(off * size));
-    for (int64_t f = 0; f < d->d && d->turned; f += PARTITIONS) {
-        int64_t parts = min64(PARTITIONS, d->d - f);
-        put_dma(o->e, QUEUE_OUT, VIEW(mem_off(to, f * pitch * size), d->otype, {parts, pitch}, {rows, 1}),
-                VIEW(gather_at(o, d, t, f / PARTITIONS * block_gathered(b, d)), d->otype, {parts}, {rows, 1}));
-    }
-    if (!d->turned)
-        put_dma_tiles(o->e, QUEUE_OUT, VIEW(to, d->otype, {rows, pitch}, {d->d, 1}), VIEW(gather_at(o, d, t, 0), d->otype, {rows}, {d->d, 1}), d->d);
+    uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) + (uint64_t)(off * size);
+    Matrix m = d->turned ? matrix_plain(d->d, pitch, rows, 1) : matrix_plain(rows, pitch, d->d, 1);
+    Piece all = {0, m.rows.size, 0, m.cols.size, PARTITIONS, d->turned ? block_gathered(b, d) : d->d};
+    matrix_put(o->e, QUEUE_OUT, false, &m, all, d->otype, to, d->otype, gather_at(o, d, t, 0));
 }
 
 // A result that is complete with the tile, or with this chunk of it, leaves PSUM.

@@ -8,7 +8,7 @@
 // order of the updates, as the evaluator has them. An index outside is clamped by gather and left out by scatter.
 #include "pass/rows.h"
 #include "tile/area.h"
-#include "tile/put.h"
+#include "tile/layout.h"
 
 #define INDEX_COLS 64       // indices of a partition that are loaded at once
 #define INDEX_SETS 2
@@ -126,7 +126,8 @@ typedef struct Index {
 // Indices [from, from + n), number p of each 128 on partition p; a gather's are clamped.
 static void load_indices(Index *x, Mem set, int64_t from, int64_t n, bool clamp) {
     int64_t full = n / PARTITIONS, rest = n % PARTITIONS;
-    put_dma_tiles(x->e, QUEUE_ROWS_IN, VIEW(set, x->r.index_dtype, {n}), VIEW(mem_hbm(x->idx + (uint64_t)from * 4), x->r.index_dtype, {n, 1}), 1);
+    Matrix m = matrix_plain(n, 1, 1, 0);
+    matrix_put(x->e, QUEUE_ROWS_IN, true, &m, (Piece){0, n, 0, 1, PARTITIONS, 1}, x->r.index_dtype, x->idx + (uint64_t)from * 4, x->r.index_dtype, set);
     for (int part = 0; part < 2 && clamp; part++) {
         View v = part ? VIEW(mem_off(set, full * 4), x->r.index_dtype, {rest}) : VIEW(set, x->r.index_dtype, {PARTITIONS}, {full, 1}), to = v;
         to.dtype = DT_I32;

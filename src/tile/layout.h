@@ -35,6 +35,10 @@ int64_t layout_inner(const Layout *v, int from); // elements of the axes from th
 int64_t layout_even(const Layout *v, int64_t most, int64_t least);
 static inline const ViewAxis *layout_last(const Layout *v) { return &v->at[v->rank - 1]; }
 
+static inline Matrix matrix_plain(int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride) {
+    return (Matrix){{{{rows, row_stride}}, 1, rows}, {{{cols, col_stride}}, 1, cols}};
+}
+
 typedef void OnTransfer(void *arg, View hbm, View sbuf);
 // Its type in HBM and in SBUF: transfers convert.
 void matrix_transfers(const Matrix *m, Piece p, int dtype, uint64_t hbm, int near, Mem sbuf, OnTransfer *on, void *arg);

@@ -146,9 +146,7 @@ static void combine(Pool *p, const Tile *t, Mem slot, Mem acc, const int64_t *ta
 }
 
 static void store(Pool *p, const Tile *t, Mem acc, int64_t elems) {
-    Layout along = layout_make();
-    layout_add(&along, elems, 1);
-    Matrix m = matrix_of(p, false, along);
+    Matrix m = matrix_of(p, false, (Layout){{{elems, 1}}, 1, elems});
     uint64_t to = p->y + (uint64_t)(t->c0 * p->axis[p->split].y) * dtype_bytes(p->dtype);
     matrix_put(p->e, QUEUE_ROWS_OUT, false, &m, (Piece){t->p0, t->parts, 0, elems, PARTITIONS, elems}, p->dtype, to, DT_F32, acc);
 }

@@ -116,16 +116,9 @@ static Piece piece_of(const Work *d, const Operand *s, const Chunk *x, int64_t f
     return (Piece){x->k0, x->klen, x->batch * s->free.size + f0, cols, d->tile_k, s->pitch};
 }
 
-static Matrix kept_matrix(const Operand *s, int64_t k) {
-    Matrix m = {layout_make(), layout_make()};
-    layout_add(&m.rows, s->at.cols.size / s->free.size * k, s->free.size);
-    layout_add(&m.cols, s->free.size, 1);
-    return m;
-}
-
 // Between a slot and where an operand lies as it was transposed. Tasks of the same step store and load it: these do meet.
 static void move_kept(Work *d, Operand *s, Mem to, const Chunk *x, int64_t f0, int64_t cols, bool loads) {
-    Matrix kept = kept_matrix(s, d->k);
+    Matrix kept = matrix_plain(s->at.cols.size / s->free.size * d->k, s->free.size, s->free.size, 1);
     Piece p = {x->batch * d->k + x->k0, x->klen, f0, cols, d->tile_k, s->pitch};
     bool apart = d->e->tiles_apart;
     d->e->tiles_apart = apart && !loads;

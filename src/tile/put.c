@@ -53,28 +53,6 @@ void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint6
     put_dma_by(e, engine, queue, VIEW(mem_hbm(dst), type, {1}, {n, 1}), VIEW(mem_hbm(src), type, {1}, {n, 1}));
 }
 
-// Tiles [first, first + tiles) of `rows` rows: an axis of their own.
-static View tiles_of(View v, int64_t first, int64_t tiles, int64_t rows, int64_t pitch) {
-    bool hbm = addr_space(v.mem.addr) == SPACE_HBM;
-    int64_t step = hbm ? PARTITIONS * v.at[0].stride : pitch;
-    assert(v.rank < VIEW_AXES);
-    memmove(v.at + 2, v.at + 1, (size_t)(v.rank - 1) * sizeof *v.at);
-    v.mem = mem_off(v.mem, first * step * (int64_t)dtype_bytes(v.dtype));
-    v.at[0].n = rows, v.at[1] = (ViewAxis){tiles, step};
-    v.rank++;
-    return v;
-}
-
-void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch) {
-    int64_t full = dst.at[0].n / PARTITIONS, rest = dst.at[0].n % PARTITIONS;
-    assert(addr_space(dst.mem.addr) != addr_space(src.mem.addr)); // one side is tiled
-    assert(dst.at[0].n == src.at[0].n);
-    if (full)
-        put_dma(e, queue, tiles_of(dst, 0, full, PARTITIONS, pitch), tiles_of(src, 0, full, PARTITIONS, pitch));
-    if (rest)
-        put_dma(e, queue, tiles_of(dst, full, 1, rest, pitch), tiles_of(src, full, 1, rest, pitch));
-}
-
 void put_copy(Emit *e, int engine, View dst, View src) { put_inst(e, isa_tensor_copy(engine, dst, src), &dst, &src, NULL); }
 
 void put_evict(Emit *e, double *busy, View dst, View src) {

@@ -8,8 +8,6 @@
 
 void put_dma(Emit *e, int queue, View dst, View src); // by the sequencer that the queue belongs to
 void put_dma_by(Emit *e, int engine, int queue, View dst, View src);
-// Rows of which PARTITIONS lie on the partitions of a tile and tiles `pitch` elements apart: axis 0 of both counts all of them.
-void put_dma_tiles(Emit *e, int queue, View dst, View src, int64_t pitch);
 void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint64_t bytes); // HBM to HBM, one run
 void put_copy(Emit *e, int engine, View dst, View src);
 // A copy by the vector or the scalar engine, whichever is through with it first; busy: ns by engine, of what they have had so far.
