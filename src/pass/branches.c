@@ -106,6 +106,6 @@ const Rule branches_rules[] = {
 void pass_branches(Compile *c) {
     Walk w;
     walk_init(&w, c);
-    walk_note_uses(&w);
+    walk_note_uses(&w, 0);
     rules_walk(&w, branches_rules);
 }

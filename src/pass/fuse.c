@@ -318,18 +318,15 @@ static void raise_conversions(void *pass, RegionId r) {
 }
 
 // A reduction in f32 reads bf16 itself, in the order and with the bits of one that reads it converted.
-static void read_narrow(Hlo *h, RegionId r) {
+static void read_narrow(void *pass, RegionId r) {
+    Hlo *h = pass;
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            read_narrow(h, h->op_regions.at[op->regions + k]);
         if (op->code != HLO_REDUCE || op->nresults != 1)
             continue;
         ValueId *v = &h->operands.at[op->operands];
-        OpId def = h->values.at[*v].def;
-        if (!def || hlo_at(h, def)->code != HLO_CONVERT || hlo_value_type(h, *v)->dtype != DT_F32)
-            continue;
-        ValueId narrow = hlo_operand(h, hlo_at(h, def), 0);
+        const HloOp *convert = hlo_def_as(h, *v, HLO_CONVERT);
+        ValueId narrow = convert && hlo_value_type(h, *v)->dtype == DT_F32 ? hlo_operand(h, convert, 0) : *v;
         const HloType *t = hlo_value_type(h, narrow);
         if (t->kind == HT_TENSOR && t->dtype == DT_BF16 && !t->text && !t->dynamic)
             *v = narrow;
@@ -337,7 +334,7 @@ static void read_narrow(Hlo *h, RegionId r) {
 }
 
 void pass_fuse(Compile *c) {
-    read_narrow(c->hlo, hlo_main(c->hlo)->body);
+    walk_regions(c->hlo, hlo_main(c->hlo)->body, read_narrow, c->hlo);
     pass_dce(c);
     Schedule s;
     schedule_init(&s, c);

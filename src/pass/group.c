@@ -103,7 +103,7 @@ static void region(Grouper *g, RegionId r) {
 void group_run(Grouper *g, Compile *c) {
     assert(g->join && g->close);
     walk_init(&g->w, c);
-    walk_note_uses(&g->w);
+    walk_note_uses(&g->w, 0);
     VEC_PUSH(c->scratch, &g->groups, (Group){0});
     region(g, hlo_main(c->hlo)->body);
     pass_dce(c); // broadcasts and constants that went into groups

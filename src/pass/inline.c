@@ -21,7 +21,7 @@
 typedef struct Inline {
     Compile *c;
     Hlo *h;
-    VEC(ValueId) map; // value of the source body -> value of the copy
+    ValueMap map; // value of the source body -> value of the copy
     VEC(uint32_t) tuple; // value -> index into tuple_items + 1, for tuple values
     VEC(ValueId) tuple_items; // a count, then that many members; and the next
     uint32_t depth;
@@ -31,19 +31,12 @@ typedef struct Inline {
 static void copy_region(Inline *in, RegionId from, RegionId to);
 static void copy_ops(Inline *in, RegionId from, RegionId to, bool without_return);
 
-static void map_set(Inline *in, ValueId from, ValueId to) {
-    if (from >= in->map.n) {
-        VEC_RESERVE(in->c->scratch, &in->map, in->h->values.n);
-        memset(in->map.at + in->map.n, 0, (in->h->values.n - in->map.n) * sizeof *in->map.at);
-        in->map.n = in->h->values.n;
-    }
-    in->map.at[from] = to;
-}
+static void map_set(Inline *in, ValueId from, ValueId to) { value_map_set(in->c->scratch, &in->map, from, to); }
 
 static ValueId map_get(Inline *in, ValueId v) {
-    assert(v < in->map.n);
-    assert(in->map.at[v]);
-    return in->map.at[v];
+    ValueId to = value_map_get(&in->map, v);
+    assert(to);
+    return to;
 }
 
 static ValueId *operands_of(Inline *in, const HloOp *op) { // as they are found now

@@ -102,9 +102,7 @@ static const HloOp *placed(const Hlo *h, ValueId v, int *dim) {
     if (!op || op->noperands != 3 || !is_zero(h, hlo_operand(h, op, 0)))
         return NULL;
     const HloRegion *r = hlo_op_region(h, op, 0);
-    const HloOp *ret = region_return(h, r), *body = r->ops.n == 2 ? hlo_at(h, r->ops.at[0]) : NULL;
-    bool puts = r->ops.n == 1 && hlo_operand(h, ret, 0) == r->args + 1;
-    bool adds = body && body->code == HLO_ADD && hlo_operand(h, body, 0) != hlo_operand(h, body, 1) && hlo_operand(h, ret, 0) == body->results;
+    bool puts = r->ops.n == 1 && hlo_operand(h, region_return(h, r), 0) == r->args + 1, adds = region_combiner(h, r) == HLO_ADD;
     *dim = row_dim(op, &index_of_scatter, hlo_value_type(h, v), hlo_value_type(h, hlo_operand(h, op, 2)));
     return (puts || adds) && *dim >= 0 ? op : NULL;
 }
@@ -158,6 +156,6 @@ const Rule picks_rules[] = {
 void pass_picks(Compile *c) {
     Walk w;
     walk_init(&w, c);
-    walk_note_uses(&w);
+    walk_note_uses(&w, 0);
     rules_walk(&w, picks_rules);
 }

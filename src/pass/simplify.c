@@ -20,24 +20,12 @@
 
 typedef struct Simplify {
     Walk w; // first: rules are handed it
-    uint32_t *uses; // value -> reads in the whole program, before the pass; 0 of values made since, but for products
-    uint32_t *factors; // … of these, as a factor of a product, through reshapes and stacks of loops
+    uint32_t *factors; // value -> reads of it as a factor of a product, through reshapes and stacks of loops, before the pass
     Users u;           // of the program before the pass
-    uint32_t nuses, nold; // values that are counted, and that were there before
+    uint32_t nold;     // values that were there before
 } Simplify;
 
-// --- questions -------------------------------------------------------------------------------------
-
-static bool used_once(const Walk *w, ValueId v) {
-    const Simplify *s = (const Simplify *)w;
-    return v < s->nuses && s->uses[v] == 1;
-}
-
-static void note_uses(Walk *w, ValueId v, uint32_t n) {
-    Simplify *s = (Simplify *)w;
-    if (v < s->nuses)
-        s->uses[v] = n;
-}
+static bool used_once(const Walk *w, ValueId v) { return walk_uses(w, v) == 1; }
 
 // --- making ----------------------------------------------------------------------------------------
 
@@ -78,8 +66,6 @@ static ValueId swap_product(Walk *w, ValueId v, const int64_t *perm, uint32_t n,
 
 // An operand that is a transpose is read where it came from, when its free dimensions keep their order: passes behind turns leave such transposes.
 static void read_through(Hlo *h, OpId id, uint32_t side) {
-    static const HloAttrKey batch[] = {AK_LHS_BATCHING_DIMENSIONS, AK_RHS_BATCHING_DIMENSIONS};
-    static const HloAttrKey contracting[] = {AK_LHS_CONTRACTING_DIMENSIONS, AK_RHS_CONTRACTING_DIMENSIONS};
     HloOp op = *hlo_at(h, id);
     const HloOp *from = hlo_def_as(h, hlo_operand(h, &op, side), HLO_TRANSPOSE);
     if (!from)
@@ -97,8 +83,8 @@ static void read_through(Hlo *h, OpId id, uint32_t side) {
     for (uint32_t i = 0; i < by.nc; i++)
         c[i] = perm[by.contract[side][i]];
     h->operands.at[op.operands + side] = hlo_operand(h, from, 0);
-    hlo_set_ints(h, id, batch[side], b, by.nb);
-    hlo_set_ints(h, id, contracting[side], c, by.nc);
+    hlo_set_ints(h, id, dot_batch_key[side], b, by.nb);
+    hlo_set_ints(h, id, dot_contract_key[side], c, by.nc);
 }
 
 static ValueId product(Walk *w, const HloOp *op) {
@@ -151,8 +137,7 @@ static ValueId transpose(Walk *w, const HloOp *op) {
     ValueId plain = reshape_to(w, v, squeezed), swapped = swap_product(w, plain, kept, m, type);
     if (swapped) {
         ValueId to = reshape_to(w, swapped, result);
-        if (op->results < ((Simplify *)w)->nuses) // it may be swapped back
-            note_uses(w, swapped, to == swapped ? ((Simplify *)w)->uses[op->results] : 1);
+        walk_set_uses(w, swapped, to == swapped ? walk_uses(w, op->results) : 1); // it may be swapped back
         return to;
     }
     return twice || m != (uint32_t)in.rank ? reshape_to(w, walk_transpose(w, plain, kept), result) : 0;
@@ -349,7 +334,7 @@ static ValueId erfc_as_erf(Walk *w, const HloOp *op) {
     int dtype = t->dtype;
     if (t->elems < ERFC_ON_ENGINES || (dtype != DT_F32 && dtype != DT_BF16 && dtype != DT_F16))
         return 0;
-    if (op->results >= s->nuses || s->factors[op->results] != s->uses[op->results])
+    if (op->results >= s->nold || s->factors[op->results] != walk_uses(w, op->results))
         return 0;
     ValueId erf = walk_unary(w, HLO_CHLO_ERF, walk_convert(w, hlo_operand(w->hlo, op, 0), DT_F32));
     ValueId one = walk_number(w, w->hlo->values.at[erf].type, 1);
@@ -383,10 +368,7 @@ static const HloOp *adding_scatter(const Walk *w, ValueId v) {
     const HloOp *def = used_once(w, v) ? hlo_def_as(h, v, HLO_SCATTER) : NULL;
     if (!def || def->noperands != 3 || !dtype_is_float(hlo_value_type(h, v)->dtype))
         return NULL;
-    const HloRegion *r = hlo_op_region(h, def, 0);
-    const HloOp *body = r->ops.n == 2 ? hlo_at(h, r->ops.at[0]) : NULL, *ret = body ? hlo_at(h, r->ops.at[1]) : NULL;
-    return body && body->code == HLO_ADD && ret->noperands == 1 && hlo_operand(h, ret, 0) == body->results &&
-           hlo_operand(h, body, 0) != hlo_operand(h, body, 1) ? def : NULL;
+    return region_combiner(h, hlo_op_region(h, def, 0)) == HLO_ADD ? def : NULL;
 }
 
 static ValueId scatter_into(Walk *w, const HloOp *scatter, ValueId x, ValueId updates) { // scatter: a copy
@@ -397,7 +379,7 @@ static ValueId scatter_into(Walk *w, const HloOp *scatter, ValueId x, ValueId up
     OpId made = hlo_op_like(h, scatter, operands, h->values.at[x].type);
     hlo_op_add_combiner(h, made, HLO_ADD, hlo_type_tensor(h, dtype, 0, NULL));
     ValueId v = walk_push(w, made);
-    note_uses(w, v, 1);
+    walk_set_uses(w, v, 1);
     return v;
 }
 
@@ -686,12 +668,11 @@ const Rule simplify_rules[] = {
 // --- the walk --------------------------------------------------------------------------------------
 
 static void replaced(Walk *w, ValueId from, ValueId to) {
-    const Simplify *s = (const Simplify *)w;
-    if (to < s->nuses && from < s->nuses && !s->uses[to])
-        note_uses(w, to, s->uses[from]); // made just now
+    if (!walk_uses(w, to))
+        walk_set_uses(w, to, walk_uses(w, from)); // made just now
 }
 
-static bool all_factors(const Simplify *s, ValueId v) { return s->uses[v] && s->factors[v] == s->uses[v]; }
+static bool all_factors(const Simplify *s, ValueId v) { return walk_uses(&s->w, v) && s->factors[v] == walk_uses(&s->w, v); }
 
 // The op puts a piece into a stack of the loop whose body this is, and whoever reads the stack takes what is put there for a factor.
 static bool stacks_factors(const Simplify *s, const HloOp *loop, RegionId body, const HloOp *op) {
@@ -700,18 +681,16 @@ static bool stacks_factors(const Simplify *s, const HloOp *loop, RegionId body, 
     return loop && loop->code == HLO_WHILE && k < h->regions.at[body].nargs && loop_stacks(&s->u, loop, k) == op && all_factors(s, loop->results + k);
 }
 
-static void count_uses(Simplify *s, const HloOp *of, RegionId r) {
+static void count_factors(Simplify *s, const HloOp *of, RegionId r) {
     const Hlo *h = s->w.hlo;
     const HloRegion *region = &h->regions.at[r];
     for (uint32_t i = region->ops.n; i-- > 0;) { // readers first
         const HloOp *op = hlo_at(h, region->ops.at[i]);
         bool moves = (is_reshape(h, op) || op->code == HLO_DYNAMIC_SLICE) && all_factors(s, op->results), stack = stacks_factors(s, of, r, op);
-        for (uint32_t k = 0; k < op->noperands; k++) {
-            s->uses[hlo_operand(h, op, k)]++;
+        for (uint32_t k = 0; k < op->noperands; k++)
             s->factors[hlo_operand(h, op, k)] += op->code == HLO_MULTIPLY || (moves && k == 0) || (stack && k == 1);
-        }
         for (uint32_t k = 0; k < op->nregions; k++)
-            count_uses(s, op, h->op_regions.at[op->regions + k]);
+            count_factors(s, op, h->op_regions.at[op->regions + k]);
     }
 }
 
@@ -721,11 +700,10 @@ void pass_simplify(Compile *c) {
     walk_init(&s.w, c);
     s.w.replaced = replaced;
     s.nold = c->hlo->values.n;
-    s.nuses = 2 * c->hlo->values.n; // the pass makes values, a few of which are asked about
-    s.uses = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
-    s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nuses);
+    s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nold);
     users_make(&s.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    count_uses(&s, NULL, hlo_main(c->hlo)->body);
+    walk_note_uses(&s.w, s.nold);
+    count_factors(&s, NULL, hlo_main(c->hlo)->body);
     rules_walk(&s.w, simplify_rules);
     pass_cse(c); // transposes that went different ways may have met
 }

@@ -259,8 +259,8 @@ void walk_first_reads(const Hlo *h, const HloOp *op, uint32_t place, uint32_t *f
     }
 }
 
-void walk_note_uses(Walk *w) {
-    w->nuses = w->hlo->values.n;
+void walk_note_uses(Walk *w, uint32_t room) {
+    w->nuses = w->hlo->values.n + room;
     w->uses = ARENA_NEWN(w->arena, uint32_t, w->nuses);
     users_count(w->hlo, hlo_main(w->hlo)->body, w->uses);
 }

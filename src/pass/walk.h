@@ -34,7 +34,7 @@ typedef struct Walk {
     enum { WALK_ALL, WALK_CONTROL } depth; // … in all regions, or those of control flow only
     bool any; // … also on ops with values that are no plain tensors, or empty, or none
     void (*replaced)(struct Walk *w, ValueId from, ValueId to); // … told of what a rule replaced; may be NULL
-    uint32_t *uses, nuses; // value -> reads in main before the pass, where walk_note_uses asked
+    uint32_t *uses, nuses; // value -> reads in main before the pass, where walk_note_uses asked, and of as many made since as have room
 } Walk;
 
 // Puts the op, what takes its place, or nothing into the list.
@@ -79,8 +79,12 @@ ValueId walk_convert(Walk *w, ValueId v, int dtype);
 ValueId walk_transpose(Walk *w, ValueId v, const int64_t *perm);
 void walk_first_reads(const Hlo *h, const HloOp *op, uint32_t place, uint32_t *first); // per value the least place of who reads it, here or in a region
 void walk_set_ops(Hlo *h, RegionId r, const OpList *ops);
-void walk_note_uses(Walk *w);
+void walk_note_uses(Walk *w, uint32_t room);
 static inline uint32_t walk_uses(const Walk *w, ValueId v) { return v < w->nuses ? w->uses[v] : 0; } // 0 of values made since
+static inline void walk_set_uses(Walk *w, ValueId v, uint32_t n) { // … unless a pass knows better
+    if (v < w->nuses)
+        w->uses[v] = n;
+}
 static inline void walk_replace(Walk *w, ValueId from, ValueId to) {
     assert(from < w->repl.n && to < w->repl.n);
     w->repl.at[from] = w->repl.at[to];

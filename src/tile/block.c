@@ -430,6 +430,6 @@ static void find_wedge(Lower *l, OpId id) {
 void blocks_find(Lower *l) {
     l->block_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
     l->wedge_of = ARENA_NEWN(l->c->scratch, struct Wedge *, l->h->ops.n);
-    lower_each_rows(l, l->main->body, try_rows);
-    lower_each_rows(l, l->main->body, find_wedge);
+    lower_each(l, HLO_ROWS, try_rows);
+    lower_each(l, HLO_ROWS, find_wedge);
 }

@@ -40,6 +40,6 @@ static void note_draws(Lower *l, OpId id) {
 
 void epilogues_find(Lower *l) {
     l->epilogue_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
-    lower_each_rows(l, l->main->body, note_draws);
-    lower_each_rows(l, l->main->body, try_rows);
+    lower_each(l, HLO_ROWS, note_draws);
+    lower_each(l, HLO_ROWS, try_rows);
 }

@@ -620,14 +620,20 @@ void lower_program(Lower *l, const ChipFile *chip) {
     count_apart(l);
 }
 
-void lower_each_rows(Lower *l, RegionId r, void (*visit)(Lower *l, OpId id)) {
-    const Hlo *h = l->h;
-    for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
-        OpId id = h->regions.at[r].ops.at[i];
-        const HloOp *op = hlo_at(h, id);
-        if (op->code == HLO_ROWS)
-            visit(l, id);
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            lower_each_rows(l, h->op_regions.at[op->regions + k], visit);
-    }
+typedef struct Each {
+    Lower *l;
+    HloOpcode code;
+    void (*visit)(Lower *l, OpId id);
+} Each;
+
+static bool each(void *pass, RegionId r, uint32_t at) {
+    const Each *e = pass;
+    OpId id = e->l->h->regions.at[r].ops.at[at];
+    if (hlo_at(e->l->h, id)->code == e->code)
+        e->visit(e->l, id);
+    return false; // all of them
+}
+
+void lower_each(Lower *l, HloOpcode code, void (*visit)(Lower *l, OpId id)) {
+    walk_find(l->h, l->main->body, each, &(Each){l, code, visit});
 }

@@ -163,7 +163,7 @@ void lower_program(Lower *l, const ChipFile *chip);
 OpId lower_stored_as(const Lower *l, OpId dot); // the transpose as which a product's result goes to HBM; 0: as it is
 BufId lower_memory(const Lower *l, BufId b); // the buffer whose memory that is: a view's whole, an argument that a result takes over
 StepKind lower_kind(const Lower *l, const HloOp *op, Why *why); // of an ordinary op by itself; why: of a kernel, may be NULL
-void lower_each_rows(Lower *l, RegionId r, void (*visit)(Lower *l, OpId id)); // row programs, in order
+void lower_each(Lower *l, HloOpcode code, void (*visit)(Lower *l, OpId id)); // of the operations with this code, in order
 // emit.c
 struct Pair;
 Artifact *emit_program(Lower *l, const ChipFile *chip, struct Pair *pair);

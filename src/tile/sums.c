@@ -124,18 +124,7 @@ static void try_dot(Lower *l, OpId id) {
     l->sum_of[id] = l->sum_of[s.best.with] = l->sums.n; // from 1
 }
 
-static void find_region(Lower *l, RegionId r) {
-    for (uint32_t i = 0; i < l->h->regions.at[r].ops.n; i++) {
-        OpId id = l->h->regions.at[r].ops.at[i];
-        const HloOp *op = hlo_at(l->h, id);
-        if (op->code == HLO_DOT_GENERAL)
-            try_dot(l, id);
-        for (uint32_t k = 0; k < op->nregions && hlo_row(op)->cls == HC_CTRL; k++)
-            find_region(l, l->h->op_regions.at[op->regions + k]);
-    }
-}
-
 void sums_find(Lower *l) {
     l->sum_of = ARENA_NEWN(l->c->scratch, uint32_t, l->h->ops.n);
-    find_region(l, l->main->body);
+    lower_each(l, HLO_DOT_GENERAL, try_dot);
 }
