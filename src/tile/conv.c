@@ -245,7 +245,8 @@ static bool refuse(const Hlo *h, const HloOp *op, Why *why) {
     return dtype_on_tensor_engine(dtype) ? why_refuse(why, WHY_CONV_FORM) : why_refuse_elements(why, dtype);
 }
 
-bool conv_is_product(const Hlo *h, const HloOp *op, Why *why) {
+bool conv_takes(const Lower *l, const HloOp *op, Why *why) {
+    const Hlo *h = l->h;
     Conv c;
     if (op->code != HLO_CONVOLUTION)
         return false;

@@ -127,19 +127,8 @@ bool count_op(Lower *l, OpId id) {
 
 static bool passes_on(const HloOp *op) { return op->code == HLO_RESHAPE; }
 
-// The op reads and writes HBM by instructions alone.
 static bool takes_views(const Lower *l, OpId id) {
-    if (l->block_of[id] || l->epilogue_of[id])
-        return true;
-    switch (lower_kind(l, hlo_at(l->h, id), NULL)) {
-    case STEP_ROWS:
-    case STEP_DOT:
-    case STEP_MOVE:
-    case STEP_CAST:
-        return true;
-    default:
-        return false;
-    }
+    return l->block_of[id] || l->epilogue_of[id] || step_rows[lower_kind(l, hlo_at(l->h, id), NULL)].views;
 }
 
 // … all but `update`, which has nothing to do then; 0: all.

@@ -265,9 +265,10 @@ static bool depth_init(const Hlo *h, const HloOp *op, Depth *d) {
     return x_fits && l_fits && work >= WORK_MIN && !(turned && d->channels < 8) && cut(d);
 }
 
-bool depth_is_vector(const Hlo *h, const HloOp *op) {
+bool depth_takes(const Lower *l, const HloOp *op, Why *why) {
     Depth d;
-    return depth_init(h, op, &d);
+    (void)why; // the other convolutions' lowering says
+    return depth_init(l->h, op, &d);
 }
 
 bool depth_suits(const Emit *e, const Step *s) {

@@ -196,6 +196,8 @@ static void check(const Emit *e, OpId id, const Product *p) {
             hlo_fail(e->l->h, id, OTRN_CAPACITY, "a stride of %lld elements does not fit a DMA pattern", (long long)strides[i]);
 }
 
+bool dot_takes(const Lower *l, const HloOp *op, Why *why) { return dot_suits(l->h, op, why); }
+
 void emit_dot(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const BufId *refs = e->l->refs.at;

@@ -90,7 +90,7 @@ bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why) {
     return (last && last->src == 1 && run * size >= RUN_BYTES_MIN && outer <= 256) || why_refuse(why, WHY_RUNS);
 }
 
-bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why) {
+bool dynamic_takes(const Lower *l, const HloOp *op, Why *why) {
     Dynamic d;
     return dynamic_of(l, op, &d, why);
 }

@@ -120,11 +120,15 @@ typedef struct BufList { // temporary buffers by the step where they begin, or e
 } BufList;
 BufList emit_bufs(Lower *l, bool by_last);
 bool emit_draws(const Emit *e, const Step *s); // random numbers, in a lane and memory of their own
+typedef void StepEmit(Emit *e, const Step *s);
+typedef bool StepTakes(const Lower *l, const HloOp *op, Why *why); // where it is the lowering's kind of op and does not suit it, why
 typedef struct StepRow { // what is the same for all steps of a kind
     const char *name;
     Lane lane;
     bool tiles_apart; // they write no byte that another of them touches
-    void (*emit)(Emit *e, const Step *s);
+    bool views;       // they read and write HBM by instructions alone, so that an address may have a register
+    StepEmit *emit;
+    StepTakes *takes; // NULL: it is no lowering of single ops
 } StepRow;
 extern const StepRow step_rows[];
 // HBM address of a buffer. That of a view is in a segment that is none: emit_inst puts its place and register there.
@@ -133,17 +137,11 @@ void emit_collective(Emit *e, const Kern *k); // collect.c
 int collect_stream(uint16_t op, const HloAttr *attrs);
 void hold_operands(Lower *l, const ChipFile *chip, uint32_t cores); // hold.c; cores that share the steps
 void hold_nothing(Lower *l);
-void emit_dot(Emit *e, const Step *s);      // dot.c
-void emit_conv(Emit *e, const Step *s);     // conv.c
+// Each in the file of its name; casts in move.c.
+StepTakes cast_takes, rows_take, nest_takes, dot_takes, depth_takes, conv_takes, index_takes, dynamic_takes, scan_takes, pool_takes, move_takes, transpose_takes;
+StepEmit emit_cast, emit_rows, emit_nests, emit_dot, emit_depth, emit_conv, emit_index, emit_dynamic, emit_scan, emit_pool, emit_move, emit_transpose;
 bool transpose_by_array(const Emit *e, const Step *s); // transpose.c: transfers cannot
-void emit_transpose(Emit *e, const Step *s);
 bool depth_suits(const Emit *e, const Step *s); // depth.c: the engines are quick enough
-void emit_depth(Emit *e, const Step *s);
-void emit_pool(Emit *e, const Step *s);     // pool.c
-void emit_scan(Emit *e, const Step *s);     // scan.c
-void emit_dynamic(Emit *e, const Step *s);  // dynamic.c
-void emit_index(Emit *e, const Step *s);    // index.c
-void emit_rows(Emit *e, const Step *s);     // rows.c
 // capacity.c
 void capacity_values(Emit *e); // of the artifact: arguments and results
 void capacity_check_room(Emit *e, const BufList *begin, const BufList *end); // raises what is far too large before its instructions are made
@@ -152,8 +150,6 @@ bool capacity_suffices(const Emit *e, double scratch_bytes);
 void capacity_check(Emit *e, double scratch_bytes); // raises CAPACITY, with those
 void emit_loc(Emit *e, OpId op);            // what follows belongs to this op of the source
 // move.c
-void emit_move(Emit *e, const Step *s);
-void emit_cast(Emit *e, const Step *s);
 bool fill_is_transfer(const HloType *t);
 void emit_fill_transfer(Emit *e, const Step *s);
 

@@ -109,9 +109,9 @@ static bool scatter_rows(const Hlo *h, const HloOp *op, Rows *r, Why *why) {
     return op0 == ALU_BYPASS || r->dtype == DT_F32 || r->dtype == DT_BF16 || r->dtype == DT_F16 || why_refuse_elements(why, r->dtype);
 }
 
-bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
+bool index_takes(const Lower *l, const HloOp *op, Why *why) {
     Rows r;
-    return op->code == HLO_GATHER ? gather_rows(h, op, &r, why) : op->code == HLO_SCATTER && scatter_rows(h, op, &r, why);
+    return op->code == HLO_GATHER ? gather_rows(l->h, op, &r, why) : op->code == HLO_SCATTER && scatter_rows(l->h, op, &r, why);
 }
 
 // --- emission ------------------------------------------------------------------------------------------

@@ -289,30 +289,11 @@ static WhyId without_lowering(const HloOp *op) {
     }
 }
 
-// The lowerings in the order they are asked. Each tells why not; if none has, row programs do, or there is none for the operation.
+// The lowerings in the order of their table. Each tells why not; if none has, row programs do, or there is none for the operation.
 StepKind lower_kind(const Lower *l, const HloOp *op, Why *why) {
-    if (op->code == HLO_ROWS)
-        return rows_is_cast(l->h, op) ? STEP_CAST : STEP_ROWS;
-    if (nest_is_call(op))
-        return STEP_NEST;
-    if (dot_suits(l->h, op, why))
-        return STEP_DOT;
-    if (depth_is_vector(l->h, op))
-        return STEP_DEPTH;
-    if (conv_is_product(l->h, op, why))
-        return STEP_CONV;
-    if (index_is_transfer(l->h, op, why))
-        return STEP_INDEX;
-    if (dynamic_is_transfer(l, op, why))
-        return STEP_DYNAMIC;
-    if (scan_is_vector(l->h, op, why))
-        return STEP_SCAN;
-    if (pool_is_vector(l->h, op, why))
-        return STEP_POOL;
-    if (move_is_transfer(l->h, op, why))
-        return STEP_MOVE;
-    if (transpose_is_transfer(l->h, op, why))
-        return STEP_TRANSPOSE;
+    for (StepKind kind = STEP_CAST; kind <= STEP_TRANSPOSE; kind++)
+        if (step_rows[kind].takes(l, op, why))
+            return kind;
     if (why && !why->id)
         rows_refused(l->h, op, why);
     why_refuse(why, without_lowering(op));

@@ -136,7 +136,8 @@ static bool is_moved(const HloOp *op) {
     }
 }
 
-bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
+bool move_takes(const Lower *l, const HloOp *op, Why *why) {
+    const Hlo *h = l->h;
     if (!is_moved(op))
         return false;
     if (op->code == HLO_PAD && !pad_is_known(h, op))
@@ -351,7 +352,9 @@ void emit_fill_transfer(Emit *e, const Step *s) {
 }
 
 // A row program that only converts: transfers convert on their way.
-bool rows_is_cast(const Hlo *h, const HloOp *op) {
+bool cast_takes(const Lower *l, const HloOp *op, Why *why) {
+    const Hlo *h = l->h;
+    (void)why; // a row program does it otherwise
     if (op->code != HLO_ROWS || op->noperands != 1 || op->nresults != 1)
         return false;
     const HloRegion *r = hlo_op_region(h, op, 0);
@@ -371,7 +374,7 @@ void emit_cast(Emit *e, const Step *s) {
     const HloOp *op = hlo_at(h, s->op);
     const HloType *from = hlo_value_type(h, hlo_operand(h, op, 0)), *to = hlo_value_type(h, op->results);
     assert(from->elems == to->elems);
-    assert(rows_is_cast(h, op));
+    assert(cast_takes(e->l, op, NULL));
     int64_t cols = to->rank > 1 && to->elems ? to->dims[to->rank - 1] : 1, at, end;
     emit_share(e, to->elems / cols, to->elems / cols > CAST_ROWS ? CAST_ROWS : 1, &at, &end);
     for (at *= cols, end *= cols; at < end;) {

@@ -139,7 +139,8 @@ static void nest_verify(const Lower *l, OpId id, const NestOp *n) {
 
 static void print_one(void *arg, const NestOp *n) { nest_print(n, arg); }
 
-bool nest_is_call(const HloOp *op) {
+bool nest_takes(const Lower *l, const HloOp *op, Why *why) {
+    (void)l, (void)why;
     return op->code == HLO_CUSTOM_CALL && !strcmp(hlo_attr_str(op, AK_CALL_TARGET_NAME), NEST_CALL);
 }
 

@@ -27,7 +27,5 @@ void move_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg); // move
 void conv_nests(const Hlo *h, const HloOp *op, NestEach *on, void *arg); // conv.c
 void step_print(const Lower *l, const Step *s, Buf *out); // its number, kind, operation and buffers, as a comment
 void nests_print(const Lower *l, Buf *out);  // all steps
-bool nest_is_call(const HloOp *op);
-void emit_nests(Emit *e, const Step *s);     // of such a call
 
 #endif

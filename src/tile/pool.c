@@ -92,9 +92,9 @@ static bool pool_init(const Hlo *h, const HloOp *op, Pool *p, Why *why) {
     return (n > 0 && cut(p)) || why_refuse(why, WHY_WINDOW_SMALL);
 }
 
-bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why) {
+bool pool_takes(const Lower *l, const HloOp *op, Why *why) {
     Pool p = {0};
-    return pool_init(h, op, &p, why);
+    return pool_init(l->h, op, &p, why);
 }
 
 // --- emission ------------------------------------------------------------------------------------------

@@ -671,6 +671,11 @@ static void cut_few_rows(RowOp *r) {
         r->rows *= parts, r->cols /= parts;
 }
 
+bool rows_take(const Lower *l, const HloOp *op, Why *why) {
+    (void)l, (void)why;
+    return op->code == HLO_ROWS;
+}
+
 void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
     assert(s->kind == STEP_ROWS);

@@ -61,9 +61,9 @@ static bool scan_read(const Hlo *h, const HloOp *op, Scan *s, Why *why) {
     return (fits && begins_neutral(h, s->code, hlo_operand(h, op, 1), x->dtype)) || why_refuse(why, WHY_RUNNING);
 }
 
-bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why) {
+bool scan_takes(const Lower *l, const HloOp *op, Why *why) {
     Scan s;
-    return scan_read(h, op, &s, why);
+    return scan_read(l->h, op, &s, why);
 }
 
 static void put_tile(Emit *e, const Scan *s, uint64_t x, uint64_t y, int64_t row, int64_t rows, Mem place) {

@@ -61,20 +61,22 @@ typedef struct TBuf {
 typedef enum StepKind {
     STEP_KERNEL,     // op on GpSimd: ins, outs
     STEP_FILL,       // outs[0] = splat of the constant op
-    STEP_DOT,        // op on the tensor engine; aux = epilogue, 0: none
-    STEP_CONV,       // a convolution on the tensor engine
-    STEP_DEPTH,      // a depthwise convolution on the vector engine, or on GpSimd as the chip has it
-    STEP_MOVE,       // data movement as transfers
+    // lowerings, in the order in which they are asked to take an op
     STEP_CAST,       // conversion as transfers
-    STEP_TRANSPOSE,       // a transpose that takes neighbours apart: transfers, or the array as the chip has it
-    STEP_DYNAMIC,    // slices and updates at places the run knows
-    STEP_POOL,       // sums and extremes over windows on the vector engine
-    STEP_INDEX,      // rows gathered and scattered by index
     STEP_ROWS,       // a row program on the vector and scalar engines
-    STEP_BLOCK,      // … with the products before and behind it; aux = block
-    STEP_COPY,       // outs[0] = ins[0], whole buffers
-    STEP_SCAN,       // running sums and extremes along rows on the vector engine
     STEP_NEST,       // nests as the program has them (nest_text.h)
+    STEP_DOT,        // op on the tensor engine; aux = epilogue, 0: none
+    STEP_DEPTH,      // a depthwise convolution on the vector engine, or on GpSimd as the chip has it
+    STEP_CONV,       // a convolution on the tensor engine
+    STEP_INDEX,      // rows gathered and scattered by index
+    STEP_DYNAMIC,    // slices and updates at places the run knows
+    STEP_SCAN,       // running sums and extremes along rows on the vector engine
+    STEP_POOL,       // sums and extremes over windows on the vector engine
+    STEP_MOVE,       // data movement as transfers
+    STEP_TRANSPOSE,  // a transpose that takes neighbours apart: transfers, or the array as the chip has it
+    // others
+    STEP_BLOCK,      // a row program with the products before and behind it; aux = block
+    STEP_COPY,       // outs[0] = ins[0], whole buffers
     STEP_NUMBER,     // outs[0] = the form of value aux
     STEP_LOOP_BEGIN, // aux = loop
     STEP_LOOP_TEST,  // ins[0] = condition; aux = loop
@@ -167,17 +169,7 @@ void lower_each(Lower *l, HloOpcode code, void (*visit)(Lower *l, OpId id)); // 
 // emit.c
 struct Pair;
 Artifact *emit_program(Lower *l, const ChipFile *chip, struct Pair *pair);
-// Whether an op suits a lowering; where it is that lowering's kind of op and does not, why.
-bool move_is_transfer(const Hlo *h, const HloOp *op, Why *why); // move.c
-bool rows_is_cast(const Hlo *h, const HloOp *op);
-bool transpose_is_transfer(const Hlo *h, const HloOp *op, Why *why);  // transpose.c
-bool pool_is_vector(const Hlo *h, const HloOp *op, Why *why);    // pool.c
-bool scan_is_vector(const Hlo *h, const HloOp *op, Why *why);    // scan.c
 bool dot_is_batch(const Hlo *h, const HloOp *op);      // dot.c: many small products
-bool dynamic_is_transfer(const Lower *l, const HloOp *op, Why *why); // dynamic.c
-bool index_is_transfer(const Hlo *h, const HloOp *op, Why *why); // index.c
-bool conv_is_product(const Hlo *h, const HloOp *op, Why *why);  // conv.c
-bool depth_is_vector(const Hlo *h, const HloOp *op);  // depth.c
 // region.c: a region as a scalar program; captured outer values are appended to *captures, each as often as it
 // has elements.
 typedef VEC(ValueId) ValueList;

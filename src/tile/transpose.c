@@ -65,9 +65,9 @@ static bool transpose_of(const Hlo *h, const HloOp *op, Transpose *t) {
     return t->part.n >= PARTS_MIN && bytes >= RUN_MIN && tiles < 65536;
 }
 
-bool transpose_is_transfer(const Hlo *h, const HloOp *op, Why *why) {
+bool transpose_takes(const Lower *l, const HloOp *op, Why *why) {
     Transpose t;
-    return op->code == HLO_TRANSPOSE && (transpose_of(h, op, &t) || why_refuse(why, WHY_TURN));
+    return op->code == HLO_TRANSPOSE && (transpose_of(l->h, op, &t) || why_refuse(why, WHY_TURN));
 }
 
 bool transpose_by_array(const Emit *e, const Step *s) {
