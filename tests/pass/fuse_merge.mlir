@@ -1,10 +1,9 @@
-// Two chains that one op reads become one group, and a sum in f32 reads bf16 itself: no op is left between. Fused or
-// not, the bits are the same.
+// Two chains that one op reads become one group: no op is left between. Fused or not, the bits are the same.
 // run: otrn compile %s --dump=fuse --cache=off -o %t/fused.otrn > %t/fused.mlir
 // run: otrn compile %s --disable-pass=fuse --cache=off -o %t/plain.otrn
 // run: otrn run %t/fused.otrn --input=%S/data/x_4x6.npy --output=%t/a && otrn run %t/plain.otrn --input=%S/data/x_4x6.npy --output=%t/b && otrn eval %t/fused.mlir --input=%S/data/x_4x6.npy
 // run: cmp %t/a/result_0.npy %t/b/result_0.npy && cmp %t/a/result_1.npy %t/b/result_1.npy && cmp %t/a/result_2.npy %t/b/result_2.npy
-// run: test $(grep -c '"otrn.fused"' %t/fused.mlir) = 2 && grep -c '(tensor<4x6xbf16>, tensor<f32>)' %t/fused.mlir
+// run: grep -c '"otrn.fused"' %t/fused.mlir
 // expect: 2
 func.func public @main(%x: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4xf32>, tensor<6xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
