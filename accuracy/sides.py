@@ -205,9 +205,10 @@ def of_torch(name, s, job, x, folder):
     model = {"llama": Llama, "gpt2": Gpt, "bert": Bert}[name](s)
     every, each = torch.zeros(x.dp * s.batch, s.seq, dtype=torch.long), torch.zeros(x.dp * s.batch, dtype=torch.long)
     batch = (every, every, each, every, each) if name == "bert" else (every, every)
-    plan = {**PLAN, **MORE[name]}
-    opt = torch.optim.AdamW(model.parameters())
-    export_step(model if job.precision == "fp32" else Autocast(model), opt, batch, folder, inputs=False, mesh={"dp": x.dp, "tp": x.tp}, plan=plan, max_norm=1.0)
+    plan, opt = {**PLAN, **MORE[name]}, torch.optim.AdamW(model.parameters())
+    if job.precision == "amp":
+        model, plan = Autocast(model), {k if k.startswith(("*", "batch")) else f"model.{k}": v for k, v in plan.items()}
+    export_step(model, opt, batch, folder, inputs=False, mesh={"dp": x.dp, "tp": x.tp}, plan=plan, max_norm=1.0)
     return opentrn.predict(pathlib.Path(folder) / "step.mlir", instance=job.machine.name)
 
 

@@ -98,7 +98,9 @@ def test_indices_are_narrow(tmp_path):
     "mesh, plan, text",
     [
         ({"dp": 0}, {}, "axes of one device or more"),
-        ({"dp": 2}, {"nothing.*": ("dp",)}, "nothing of the step is called 'nothing.*'"),
+        ({"dp": 2}, {"nothing.*": ("dp",)}, "nothing of the step is called 'nothing.*' in the plan; there are a.weight, a.bias"),
+        ({"dp": 2}, {"model.b.bias": ("dp",)}, "did you mean 'b.bias'"),
+        ({"dp": 2, "tp": 2}, {"tabel": ColwiseParallel()}, "did you mean 'table'"),
         ({"dp": 2}, {"a.weight": ("tp",)}, "an axis 'tp'; the mesh has dp"),
         ({"dp": 3}, {"batch*": ("dp",)}, r"8 of batch\[0\] \[8\] cannot be cut into 3 parts"),
         ({"dp": 2}, {"a.weight": ("dp", "dp")}, "cuts a.weight twice"),

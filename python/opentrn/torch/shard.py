@@ -12,6 +12,7 @@ The first pattern that fits a tensor's name says how it lies; what none fits is 
 its parameter does unless a pattern fits its own name.
 """
 
+import difflib
 import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -79,6 +80,7 @@ class Plan:
         self.mesh, self.rows = mesh_of(mesh), dict(plan or {})
         self.modules = dict(model.named_modules())
         self.used: set[str] = set()
+        self.seen: dict[str, None] = {}  # names that were asked for, in their order
         for pattern, value in self.rows.items():
             if type(value).__name__ not in _STYLES and (isinstance(value, str) or not isinstance(value, Sequence)):
                 raise TypeError(
@@ -89,6 +91,7 @@ class Plan:
     def _row(self, name):
         """The first pattern that fits, and the module it names."""
         owner = name.rpartition(".")[0]
+        self.seen |= {name: None}
         for pattern, value in self.rows.items():
             style = type(value).__name__ in _STYLES
             if fnmatch.fnmatchcase(owner if style else name, pattern):
@@ -128,7 +131,11 @@ class Plan:
         """A pattern that fits nothing is a mistake in it."""
         left = [p for p in self.rows if p not in self.used]
         if left:
-            raise ValueError(f"opentrn: nothing of the step is called {left[0]!r}: names are parameters', \"batch[0]\", … as manifest.json tells them")
+            style = type(self.rows[left[0]]).__name__ in _STYLES
+            every = [*dict.fromkeys(n.rpartition(".")[0] if style else n for n in self.seen)]
+            near = [n for n in every if n and (n.endswith(f".{left[0]}") or left[0].endswith(f".{n}"))] or difflib.get_close_matches(left[0], every, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([n for n in every if n][:8])}, …"
+            raise ValueError(f"opentrn: nothing of the step is called {left[0]!r} in the plan; {hint}")
 
     def header(self):
         """Of the module: how many devices, and the mesh."""
