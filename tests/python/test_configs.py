@@ -19,6 +19,7 @@ NEOX = dict(LLAMA, model_type="gpt_neox")
 T5 = dict(model_type="t5", d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, vocab_size=256)
 BERT = dict(LLAMA, model_type="bert")
 VIT = dict(LLAMA, model_type="vit", image_size=32, patch_size=16)
+QWEN = dict(LLAMA, model_type="qwen")
 GPT2 = dict(model_type="gpt2", n_embd=64, n_layer=2, n_head=4, vocab_size=256)
 
 PRICED = [  # what changes, and what becomes of the model
@@ -31,6 +32,8 @@ PRICED = [  # what changes, and what becomes of the model
     (dict(LLAMA, model_type="mistral"), {}, dict(window=4096)),
     (dict(LLAMA, model_type="mistral"), dict(sliding_window=None), dict(window=0)),
     (dict(LLAMA, model_type="mixtral"), dict(sliding_window=128), dict(window=128, experts=8, chosen=2)),
+    (QWEN, dict(kv_channels=16, no_bias=True), dict(hidden=64, head=16, qkv_bias=True, out_bias=False, bias=False, tied=False, rotary=1.0)),
+    (QWEN, dict(kv_channels=32, attn_dropout_prob=0.2, rotary_pct=0.5), dict(head=32, score_dropout=0.2, rotary=0.5)),
     (dict(LLAMA, model_type="qwen2"), dict(use_sliding_window=False, sliding_window=32768, max_window_layers=28), dict(window=0, qkv_bias=True, out_bias=False)),
     (dict(LLAMA, model_type="qwen3"), dict(layer_types=["full_attention"] * 2, attention_bias=False), dict(qk_norm=True, qkv_bias=False)),
     (QWEN_MOE, dict(mlp_only_layers=[], decoder_sparse_step=1), dict(hidden=32, experts=4, chosen=2, qk_norm=True)),
@@ -46,6 +49,7 @@ PRICED = [  # what changes, and what becomes of the model
 ]
 REFUSED = [
     (dict(LLAMA, model_type="qwen2"), dict(use_sliding_window=True, sliding_window=128), "use_sliding_window"),
+    (QWEN, dict(no_bias=False), "no_bias"),
     (dict(LLAMA, model_type="qwen3"), dict(layer_types=["full_attention", "sliding_attention"]), "layer_types"),
     (LLAMA, dict(layer_types=["sliding_attention"] * 2), "layer_types"),
     (LLAMA, dict(alibi=True), "alibi"),

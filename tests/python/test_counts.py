@@ -63,6 +63,7 @@ PUBLISHED = {  # of BERT with both heads it was trained with, of ViT with a thou
     "Llama-3.2-1B": (llama(2048, 8192, 16, 32, 8, 128256, head_dim=64, tie_word_embeddings=True), 1235814400),
     "Llama-3.2-3B": (llama(3072, 8192, 28, 24, 8, 128256, head_dim=128, tie_word_embeddings=True), 3212749824),
     "TinyLlama-1.1B": (llama(2048, 5632, 22, 32, 4, 32000), 1100048384),
+    "Qwen-7B": (llama(4096, 22016, 32, 32, 32, 151936, "qwen", kv_channels=128, no_bias=True), 7721324544),
     "Qwen2.5-0.5B": (qwen2(896, 4864, 24, 14, 2, 151936, tie_word_embeddings=True), 494032768),
     "Qwen2.5-7B": (qwen2(3584, 18944, 28, 28, 4, 152064), 7615616512),
     "Qwen2.5-72B": (qwen2(8192, 29568, 80, 64, 8, 152064), 72706203648),

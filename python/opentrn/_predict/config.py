@@ -41,6 +41,12 @@ def _qwen2(c):
     return _llama(c, qkv_bias=True)
 
 
+def _qwen(c):
+    """The first Qwen: its MLP's width counts both halves of the way up."""
+    c = dict(c, intermediate_size=c["intermediate_size"] // 2, attention_dropout=c.get("attn_dropout_prob", 0.0), head_dim=c.get("kv_channels"))
+    return _llama(c, qkv_bias=True, rotary=c.get("rotary_pct", 1.0))
+
+
 def _mixtral(c):
     return _llama(c, window=_window(c), experts=c.get("num_local_experts", 8), chosen=c.get("num_experts_per_tok", 2))
 
@@ -108,14 +114,14 @@ def _t5(c):
 
 
 KINDS = {
-    "llama": _llama, "mistral": lambda c: _llama(c, window=_window(c, 4096)), "qwen2": _qwen2, "qwen3": lambda c: _llama(c, qk_norm=True),
+    "llama": _llama, "mistral": lambda c: _llama(c, window=_window(c, 4096)), "qwen": _qwen, "qwen2": _qwen2, "qwen3": lambda c: _llama(c, qk_norm=True),
     "qwen3_moe": _qwen3_moe, "mixtral": _mixtral, "gpt2": _gpt2, "gpt_neox": _neox, "bert": _bert, "vit": _vit, "t5": _t5, "mt5": _t5,
 }  # fmt: skip
 
 
 # Keys that make the layers others than those that are priced, and what may stand there
 _PLAIN = {
-    "use_sliding_window": (False, None), "alibi": (False, None), "mlp_only_layers": ([], None), "decoder_sparse_step": (1, None),
+    "use_sliding_window": (False, None), "no_bias": (True, None), "alibi": (False, None), "mlp_only_layers": ([], None), "decoder_sparse_step": (1, None),
     "first_k_dense_replace": (0, None), "kv_lora_rank": (None,), "add_cross_attention": (False, None), "is_decoder": (False, None),
     "position_embedding_type": ("absolute", None), "num_channels": (3, None),
     "attn_logit_softcapping": (None,), "final_logit_softcapping": (None,), "quantization_config": (None,), "text_config": (None,),
@@ -146,9 +152,9 @@ MOST = 2**24  # of anything in a configuration
 _SIZES = (
     "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size", "moe_intermediate_size", "vocab_size",
     "num_experts", "num_local_experts", "num_experts_per_tok", "max_position_embeddings", "n_embd", "n_layer", "n_head", "n_inner", "n_positions", "image_size",
-    "patch_size", "num_labels", "num_layers", "num_decoder_layers", "d_model", "num_heads", "d_kv", "d_ff",
+    "patch_size", "num_labels", "num_layers", "num_decoder_layers", "d_model", "num_heads", "d_kv", "d_ff", "kv_channels",
 )  # fmt: skip
-_SHARES = ("attention_dropout", "hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob", "resid_pdrop", "attn_pdrop", "dropout_rate")
+_SHARES = ("attention_dropout", "hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob", "resid_pdrop", "attn_pdrop", "dropout_rate", "attn_dropout_prob")
 _OTHERS = {
     "a number above 0, 1 at most": (lambda v: _is(v, int, float) and 0 < v <= 1, ("partial_rotary_factor", "rotary_pct")),
     "a whole number": (lambda v: _is(v, int) and 0 <= v <= 2**31, ("sliding_window",)),
