@@ -89,11 +89,49 @@ static void order_operand(Walk *w, OpId id, bool rhs) {
     (void)now, (void)c;
 }
 
-static void canon(Walk *w, OpId id) {
+static bool only_moves(const HloOp *op) {
+    return op && (op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_BROADCAST_IN_DIM);
+}
+
+// The half type that fp32 numbers were widened from, through what only moves them; 0: none.
+static int widened_from(const Hlo *h, ValueId v) {
+    const HloOp *op = hlo_def(h, v);
+    while (only_moves(op))
+        op = hlo_def(h, hlo_operand(h, op, 0));
+    int from = op && op->code == HLO_CONVERT ? hlo_value_type(h, hlo_operand(h, op, 0))->dtype : 0;
+    return hlo_value_type(h, v)->dtype == DT_F32 && (from == DT_BF16 || from == DT_F16) ? from : 0;
+}
+
+static ValueId narrow(Walk *w, ValueId v) {
+    Hlo *h = w->hlo;
+    const HloOp *op = hlo_def(h, v);
+    if (op->code == HLO_CONVERT)
+        return hlo_operand(h, op, 0);
+    HloOp moves = *op;
+    HloType t = *hlo_value_type(h, v);
+    ValueId x = narrow(w, hlo_operand(h, &moves, 0));
+    return walk_push(w, hlo_op_like(h, &moves, &x, hlo_type_tensor(h, hlo_value_type(h, x)->dtype, t.rank, t.dims)));
+}
+
+// A product of numbers that were widened is one of the narrow ones: their products are exact in fp32, where both are summed.
+static void unwiden(Walk *w, OpId id) {
     Hlo *h = w->hlo;
     HloOp op = *hlo_at(h, id);
-    if (!dot_on_tensor_engine(h, &op))
+    int from = widened_from(h, hlo_operand(h, &op, 0));
+    if (!from || from != widened_from(h, hlo_operand(h, &op, 1)) || !dot_may_swap(h, &op))
         return;
+    for (uint32_t i = 0; i < 2; i++) {
+        ValueId v = narrow(w, hlo_operand(h, &op, i));
+        h->operands.at[op.operands + i] = v; // after the call: a new op may move the table
+    }
+}
+
+static void canon(Walk *w, OpId id) {
+    Hlo *h = w->hlo;
+    if (!dot_on_tensor_engine(h, hlo_at(h, id)))
+        return;
+    unwiden(w, id);
+    HloOp op = *hlo_at(h, id);
     bool mixed = hlo_value_type(h, hlo_operand(h, &op, 0))->dtype != hlo_value_type(h, hlo_operand(h, &op, 1))->dtype;
     for (uint32_t i = 0; i < 2 && mixed; i++) { // the array takes one type: widen both, which loses nothing
         ValueId wide = walk_convert(w, hlo_operand(h, &op, i), DT_F32);
@@ -126,6 +164,6 @@ static ValueId canon_dot(Walk *w, const HloOp *op) {
 
 const Rule dots_rules[] = {
     {"dot: dot_general", HLO_DOT, RULE_ORDER, canon_dot},
-    {"dot_general: operands of one type, each of whose groups of dimensions has one stride", HLO_DOT_GENERAL, RULE_ORDER, canon_general},
+    {"dot_general: operands of one type, narrow if they were widened, each of whose groups of dimensions has one stride", HLO_DOT_GENERAL, RULE_ORDER, canon_general},
     {0},
 };
