@@ -105,7 +105,7 @@ def whole(job, x):
 
     from opentrn._predict import model, programs
 
-    u, n, (types, master) = x.cut(job), job.model.layers, x.types(job)
+    u, n, (types, master) = x.cut(job), job.model.layers, x.compiled(job)
     reach = dataclasses.replace(u, replicas=x.dp // x.ep, zero=x.zero)
     compute, store, sums = (programs.TYPES[t] for t in types)
     run, batch, _, _ = model.piece("whole", n, job.model, u, compute)
@@ -175,7 +175,7 @@ def compare_pipeline(name, pp, micros, prices, n=2):
     job, _ = job_of("trn1", name, {}, 1)
     x = layout.Layout(pp=pp, micro_batch=BIG)
     prices = prices.setdefault("trn1", price.Prices(job.machine))
-    micro = 1e-6 * prices(("micro", "middle", n, job.model, x.cut(job), x.types(job)[0], True, False))["total_us"]
+    micro = 1e-6 * prices(("micro", "middle", n, job.model, x.cut(job), x.compiled(job)[0], True, False))["total_us"]
     x = dataclasses.replace(x, schedule="gpipe")
     return micros * micro + sum(compose.pipeline([micro] * pp, micros, x, compose._passing(job, x, prices), compose.forward_share(job, x, prices))), 1e-6 * priced(job, pipeline(job, x, n, micros))["total_us"]
 

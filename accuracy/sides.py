@@ -54,6 +54,11 @@ def config_of(name, s):
     return dict(model_type=name, n_embd=s.width, n_layer=s.layers, n_head=s.heads, vocab_size=s.vocab, n_positions=s.seq, resid_pdrop=0.0, attn_pdrop=0.0)
 
 
+def loss(logits, targets):
+    """In fp32, whatever the model's type, as transformers has it."""
+    return F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten())
+
+
 class Attention(torch.nn.Module):
     def __init__(self, s, bias):
         super().__init__()
@@ -99,7 +104,7 @@ class Llama(torch.nn.Module):
         x = self.embed(tokens)
         for layer in self.layers:
             x = layer(x, turn)
-        return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), targets.flatten())
+        return loss(self.head(self.norm(x)), targets)
 
 
 class Mlp(torch.nn.Module):
@@ -132,7 +137,7 @@ class Gpt(torch.nn.Module):
         x = self.embed(tokens) + self.places.weight
         for layer in self.layers:
             x = layer(x)
-        return F.cross_entropy(F.linear(self.norm(x), self.embed.weight).flatten(0, 1), targets.flatten())
+        return loss(F.linear(self.norm(x), self.embed.weight), targets)
 
 
 class BertLayer(torch.nn.Module):
@@ -159,9 +164,9 @@ class Bert(torch.nn.Module):
         mask = (torch.arange(tokens.shape[1]) < lengths[:, None])[:, None, None, :]
         for layer in self.layers:
             x = layer(x, mask)
-        loss = F.cross_entropy(self.follow(torch.tanh(self.pool(x[:, 0]))), follows)
+        first = loss(self.follow(torch.tanh(self.pool(x[:, 0]))), follows)
         words = F.linear(self.turned(F.gelu(self.turn(x))), self.embed.weight, self.bias)
-        return loss + F.cross_entropy(words.flatten(0, 1), targets.flatten())
+        return first + loss(words, targets)
 
 
 PLAN = {"batch*": ("dp",), "embed.weight": ("tp",), "*attention.[qkv]": ColwiseParallel(), "*attention.o": RowwiseParallel()}
@@ -203,6 +208,7 @@ def of_jax(job, x, folder):
 
 def of_torch(name, s, job, x, folder):
     model = {"llama": Llama, "gpt2": Gpt, "bert": Bert}[name](s)
+    model = model.to(torch.bfloat16) if job.precision == "bf16" else model
     every, each = torch.zeros(x.dp * s.batch, s.seq, dtype=torch.long), torch.zeros(x.dp * s.batch, dtype=torch.long)
     batch = (every, every, each, every, each) if name == "bert" else (every, every)
     plan, opt = {**PLAN, **MORE[name]}, torch.optim.AdamW(model.parameters())
@@ -213,7 +219,7 @@ def of_torch(name, s, job, x, folder):
 
 
 def rows(only=""):
-    for chip, name, (dp, tp), precision in itertools.product(composition.CHIPS, MODELS, LAYOUTS, ("fp32", "amp")):
+    for chip, name, (dp, tp), precision in itertools.product(composition.CHIPS, MODELS, LAYOUTS, ("fp32", "amp", "bf16")):
         row = f"{chip} {name} dp={dp} tp={tp} {precision}"
         if all(word in row for word in only.split(",")):
             yield row, (chip, name, dp, tp, precision)

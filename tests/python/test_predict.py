@@ -808,3 +808,16 @@ def test_verdict_of_each(tmp_path, capsys):
     assert command.main([*words, "--max-comm=0"], "bakeoff") == 3 and "on mi300x-8, more than --max-comm=0" in capsys.readouterr().err
     alone = [str(path), "--instance=mi300x-8", "--price=20", "--tp=8", "--pp=1", "--seq=2048", "--global-batch=64", "--days=1"]
     assert [command.main([*alone, f"--max-comm={most}"], "cost") for most in ("0", "1")] == [3, 0]
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bert", "vit", "t5"])
+def test_automatic_casting(kind):
+    """With --precision=amp products are of bf16 and what layers add to is fp32, as torch.autocast leaves it."""
+    from opentrn._predict import programs
+
+    m = config.model(CONFIGS.get(kind) or KINDS[kind][0])
+    texts = [programs.micro("whole", 1, m, spec.Cut(seq=128, wide=wide), ("bf16", "fp32", "fp32"), False) for wide in (False, True)]
+    wide = f": tensor<1x{size.tokens_of(m, 128)}x{m.width}xf32>"
+    sums = [sum("stablehlo.add" in line and wide in line for line in text.splitlines()) for text in texts]
+    products = [[line for line in text.splitlines() if "dot_general" in line and "xf32>, tensor" in line] for text in texts]
+    assert sums[1] > sums[0] and not any(products)

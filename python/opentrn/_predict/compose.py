@@ -53,7 +53,7 @@ def _kinds(x):
 
 
 def _piece(job, x, kind, n):
-    return ("micro", kind, n, job.model, x.cut(job), x.types(job)[0], x.accumulates(job), x.squares(job))
+    return ("micro", kind, n, job.model, x.cut(job), x.compiled(job)[0], x.accumulates(job), x.squares(job))
 
 
 def _sizes(job, x):
@@ -66,7 +66,7 @@ def _sizes(job, x):
     if n <= LAYERS[-1][1]:
         return 1, max(n, 2)
     attention, mlp, _ = parameters(job.model)
-    layer = BYTES[x.types(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * job.model.layers)
+    layer = BYTES[x.compiled(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * job.model.layers)
     apart = max(2, math.ceil(BUCKET / layer))
     few = 2 + (n - 2) % apart
     return (few, few + apart) if few + apart <= n else (n - 2, n)
@@ -91,7 +91,7 @@ def _size(shape):
 
 def _update(job, x, kind, n):
     """The update of a piece with n layers."""
-    types, master = x.types(job)
+    types, master = x.compiled(job)
     return ("update", kind, n, job.model, x.reach(job), job.optimizer, types, master, x.accumulates(job), x.squares(job))
 
 
@@ -276,7 +276,7 @@ def _passing(job, x, prices):
     count = x.micro_batch * (tokens_of(job.model, job.seq) // x.cp) * job.model.width // (x.tp if cut.sp else 1)
     stride = x.tp * x.cp * x.dp
     some = min(stride * (x.pp - 1), prices.machine.devices)  # who passes on at the same time: stages of a machine, which share its links
-    record = prices(("collective", "collective_permute", count, _HLO[x.types(job)[0][0]], 2, stride, some))
+    record = prices(("collective", "collective_permute", count, "f32" if cut.wide else _HLO[x.compiled(job)[0][0]], 2, stride, some))
     return (record["total_us"] + prices.machine.dispatch_us) * 1e-6
 
 
@@ -285,7 +285,7 @@ def _passing(job, x, prices):
 
 def memory(job, x, p, line, update):
     """Bytes of the fullest stage's device, by what they are: of the micro-batches, beside what the optimizer keeps, or of the update."""
-    m, (types, master) = x.micros(job), x.types(job)
+    m, (types, master) = x.micros(job), x.compiled(job)
     accumulated = x.accumulates(job)
     most: dict[str, float] = {}
     for s, (kind, n) in enumerate(line):

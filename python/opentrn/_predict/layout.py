@@ -90,7 +90,7 @@ class Layout:
         possible = self.tp > 1 and job.model.task == "lm" and job.seq // self.cp % self.tp == 0
         meet = (self.dp // self.ep, self.zero, True) if self.meets(job) else (1, 0, False)
         return Cut(self.tp, self.cp, self.ep, possible if self.sp is None else self.sp, job.seq, self.micro_batch, self.recompute, job.lora, self.attends(job),
-                   job.machine.fp8 if job.precision == "fp8" else "", *meet)  # fmt: skip
+                   job.precision == "amp", job.machine.fp8 if job.precision == "fp8" else "", *meet)  # fmt: skip
 
     def reach(self, job):
         """Of the update, in which replicas meet: how tokens are cut is all the same to it."""
@@ -108,6 +108,12 @@ class Layout:
         types = PRECISIONS[job.precision]
         master = self.zero > 0 and types[1] == "bf16"
         return ((types[0], types[1], "fp32") if master else types), master
+
+    def compiled(self, job):
+        """The same of programs: gradients that meet no others and are not added up stay as cast products made them."""
+        types, master = self.types(job)
+        alone = job.precision == "amp" and self.replicas() == 1 and not self.accumulates(job)
+        return (*types[:2], types[0]) if alone else types, master
 
     def text(self):
         words = [f"{k}={getattr(self, k)}" for k in ("tp", "pp", "dp", "cp", "ep") if getattr(self, k) > 1 or k in ("tp", "pp", "dp")]

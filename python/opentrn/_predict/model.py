@@ -244,6 +244,7 @@ def heads_here(m, u):
 
 def attention(w, x, mask, m, u, source=None, at=None, bias=None):
     heads, kv = heads_here(m, u)
+    x = x.astype(w.dtype)
     q, k, v = entered(x, u, lambda x: queries_keys_values(w, x, x if source is None else source, heads, kv, m, u))
     if m.qk_norm:
         q, k = (norm(w, t, m, m.head) for t in (q, k))
@@ -271,6 +272,7 @@ ACTS = {
 
 
 def mlp(w, x, m, u):
+    x = x.astype(w.dtype)
     if m.experts:
         return mixture(w, x, m, u)
     act, hidden = ACTS[m.act], m.hidden // u.tp
@@ -397,10 +399,15 @@ def cross_entropy(logits, targets, u):
     return (sums + most[..., 0] - total(right, u)).mean()
 
 
+def stream(x, u):
+    """What layers add to. Automatic casting narrows what products take, and what they make; a sum with fp32 is fp32."""
+    return x.astype(jnp.float32) if u.wide else x
+
+
 def begin(w, m, u, tokens, kinds=None):
     """Tokens to activations; the table with them, which a tied head needs."""
     table = table_of(w, m, u)
-    x = look_up(table, tokens, u)
+    x = stream(look_up(table, tokens, u), u)
     if m.places == "learned":
         places = w(m.positions, m.width)[: u.seq // u.cp]
         if u.sp and u.tp > 1:
@@ -415,7 +422,7 @@ def begin(w, m, u, tokens, kinds=None):
 
 def end(w, x, targets, m, u, table=None):
     """Activations to the loss of a language model."""
-    x = enter(norm(w, x, m), u)
+    x = enter(norm(w, x, m).astype(w.dtype), u)
     return cross_entropy(x @ (table_of(w, m, u) if table is None else table).T, targets, u)
 
 
@@ -431,28 +438,29 @@ def masked_language(w, tokens, kinds, lengths, targets, follows, n, m, u):
 
 def masked_end(w, x, targets, follows, m, u, table=None):
     """Activations to the loss of masked words and of what follows."""
+    x = x.astype(w.dtype)
     pooled = jnp.tanh(x[:, 0] @ w(m.width, m.width) + w(m.width))
     one = dataclasses.replace(u, tp=1)
     loss = cross_entropy(pooled @ w(m.width, 2) + w(2), follows, one)
-    h = norm(w, ACTS[m.act](x @ w(m.width, m.width) + w(m.width)), m)
+    h = norm(w, ACTS[m.act](x @ w(m.width, m.width) + w(m.width)), m).astype(w.dtype)
     table = table_of(w, m, u) if table is None else table
     return loss + cross_entropy(enter(h, u) @ table.T + w(table.shape[0]), targets, u)
 
 
-def patches(w, images, m):
+def patches(w, images, m, u):
     """Pictures to activations."""
     b, side, p = images.shape[0], m.image // m.patch, m.patch
     x = images.reshape(b, side, p, side, p, 3).transpose(0, 1, 3, 2, 4, 5).reshape(b, side * side, p * p * 3)
     x = x.astype(w.dtype) @ w(p * p * 3, m.width) + w(m.width)
-    return jnp.concatenate([jnp.broadcast_to(w(m.width), (b, 1, m.width)), x], 1) + w(side * side + 1, m.width)
+    return stream(jnp.concatenate([jnp.broadcast_to(w(m.width), (b, 1, m.width)), x], 1), u) + w(side * side + 1, m.width)
 
 
 def classes_end(w, x, labels, m, u):
-    return cross_entropy(norm(w, x, m)[:, 0] @ w(m.width, m.classes) + w(m.classes), labels, dataclasses.replace(u, tp=1))
+    return cross_entropy(norm(w, x, m)[:, 0].astype(w.dtype) @ w(m.width, m.classes) + w(m.classes), labels, dataclasses.replace(u, tp=1))
 
 
 def pictures(w, images, labels, n, m, u):
-    return classes_end(w, layers(w, patches(w, images, m), n, m, u), labels, m, u)
+    return classes_end(w, layers(w, patches(w, images, m, u), n, m, u), labels, m, u)
 
 
 def span(w, tokens, wanted, targets, n, m, u):
@@ -460,16 +468,17 @@ def span(w, tokens, wanted, targets, n, m, u):
     table, again = table_of(w, m, u), u.recompute == "full"
     near = distances(w, tokens.shape[1], tokens.shape[1], True, m, u)
     read = lambda w, x: (block(w, x[0], None, m, u, bias=x[1]), x[1])
-    x = norm(w, w.layers(n, read, (look_up(table, tokens, u), near), again)[0], m)
+    x = norm(w, w.layers(n, read, (stream(look_up(table, tokens, u), u), near), again)[0], m).astype(w.dtype)
     mask = causal(np.arange(wanted.shape[1]), wanted.shape[1], 0)
     near = distances(w, wanted.shape[1], wanted.shape[1], False, m, u)
     write = lambda w, x: (block(w, x[0], mask, m, u, source=x[1], bias=x[2]), x[1], x[2])
-    y = w.layers(n, write, (look_up(table, wanted, u), x, near), again)[0]
+    y = w.layers(n, write, (stream(look_up(table, wanted, u), u), x, near), again)[0]
     return end(w, y, targets, m, u, table if m.tied else None)
 
 
 def handed_on(m, u, dtype):
     """What a stage hands on to the next."""
+    dtype = jnp.float32 if u.wide else dtype
     return jax.ShapeDtypeStruct((u.batch, tokens_of(m, u.seq) // u.cp // (u.tp if u.sp else 1), m.width), dtype)
 
 
@@ -479,7 +488,7 @@ def _stage(kind, n, m, u, x, tokens, each, images):
     if kind == "middle":
         return lambda w, x, *lengths: layers(w, x, n, m, u, *lengths), [x, *more], True, False
     if kind == "first" and m.task == "classes":
-        return lambda w, images: layers(w, patches(w, images, m), n, m, u), [images], False, False
+        return lambda w, images: layers(w, patches(w, images, m, u), n, m, u), [images], False, False
     if kind == "first":
         kinds = [tokens] if m.task == "mlm" else []
         return lambda w, t, *b: layers(w, begin(w, m, u, t, *b[:-1])[0], n, m, u, *b[-1:]), [tokens, *kinds, *more], False, False

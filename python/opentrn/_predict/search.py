@@ -81,7 +81,7 @@ def schedules(m, pp, given):
 
 def least_memory(job, x):
     """Bytes that weights, gradients, moments and activations kept for the backward pass take at least."""
-    types, master = x.types(job)
+    types, master = x.compiled(job)
     attention, mlp, ends = parameters(job.model)
     experts = mlp / x.ep / (x.tp * x.pp) if job.model.experts else 0.0
     counts = (attention + (0.0 if job.model.experts else mlp)) / (x.tp * x.pp) + (ends / x.tp if x.pp == 1 else ends / x.tp / 2), experts
@@ -100,7 +100,7 @@ def _least_kept(job, x):
     made = (2 * m.heads + 2 * m.kv) * m.head + (0 if m.experts else m.hidden)
     values = m.width / (x.tp if cut.sp else 1) if x.recompute == "full" else made / x.tp
     tokens = x.micro_batch * job.seq / x.cp
-    return values * tokens * BYTES[x.types(job)[0][0]] * (m.layers // x.pp) * x.in_flight(job, 0)
+    return values * tokens * BYTES[x.compiled(job)[0][0]] * (m.layers // x.pp) * x.in_flight(job, 0)
 
 
 def least_time(job, x):

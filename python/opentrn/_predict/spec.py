@@ -57,7 +57,7 @@ class Cut:
     recompute: str = "none"  # selective: attention's scores and weights; full: whole layers
     lora: int = 0
     attention: str = "flash"  # whole: every score, masked or not; plain: scores and weights through HBM as well
-
+    wide: bool = False  # what passes from product to product is fp32, as automatic casting leaves it
     fp8: str = ""  # the type that products of activations and weights round to
     replicas: int = 1  # beside those that share experts, of programs in which replicas meet
     zero: int = 0  # what they share: 1 the optimizer, 2 gradients too, 3 weights too
