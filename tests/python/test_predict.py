@@ -129,16 +129,42 @@ def test_stages():
 
 @pytest.mark.parametrize("kind", ["bert", "vit"])
 def test_stages_of_encoders(kind):
-    """Stages have the model's weights between them, the last one a table of its own, and each is a program; what is no line of stages is refused."""
+    """Stages have the model's weights between them, the last one a table of its own, and each is a program."""
     from opentrn._predict import programs
 
     m, u, types = config.model(KINDS[kind][0]), spec.Cut(seq=128), ("bf16", "bf16", "fp32")
     count = lambda part, n: sum(compose._size(v.shape) for v in programs.weights(part, n, m, u))
     assert sum(count(part, 1) for part in ("first", "middle", "last")) == count("whole", 3) + (m.vocab * m.width if kind == "bert" else 0)
     assert all(programs.micro(part, 1, m, u, types, True).startswith("module @jit_") for part in ("first", "middle", "last"))
-    with pytest.raises(Fault, match="encoder and its decoder") as fault:
-        layout.check(job_of(config.model(KINDS["t5"][0])), layout.Layout(pp=2, dp=16))
-    assert "--tp" in fault.value.hint
+
+
+def test_stages_of_encoder_and_decoder():
+    """A decoder's stages follow an encoder's and have the model's weights with them but for tables of their own; each is a program, and takes what its layers
+    do in the whole. As many stages as layers are possible, pieces of stages are refused."""
+    from opentrn._predict import programs
+
+    m, u, types = config.model(KINDS["t5"][0]), spec.Cut(seq=128), ("bf16", "bf16", "fp32")
+    kinds = lambda pp: [kind for kind, _ in compose.stages(m, layout.Layout(pp=pp))]
+    assert kinds(2) == ["first", "second"] and kinds(4) == ["first", "middle", "middle", "second"] and kinds(12) == ["first", *["middle"] * 5, "turn", *["write"] * 4, "last"]
+    assert all(sum(n for kind, n in compose.stages(m, layout.Layout(pp=pp)) if (kind in ("first", "middle")) == reads) == 6 for pp in range(2, 13) for reads in (True, False))
+    count = lambda part, n: sum(compose._size(v.shape) for v in programs.weights(part, n, m, u))
+    near, table = spec.BUCKETS * m.heads, m.vocab * m.width
+    assert count("first", 6) + count("second", 6) == count("whole", 6) + table
+    assert count("first", 2) + count("middle", 4) + count("turn", 1) + count("write", 3) + count("last", 2) == count("whole", 6) + 3 * near + 2 * table
+    assert all(programs.micro(part, 1, m, u, types, True).startswith("module @jit_") for part in ("first", "middle", "turn", "write", "last", "second"))
+    job = job_of(m, global_batch=64)
+    prices = price.Prices(job.machine)
+    whole, cut, deep = (compose.step(job, layout.Layout(tp=4, pp=pp, dp=8 // pp, micro_batch=2), prices) for pp in (1, 2, 4))
+    assert sum(cut["rounds"]["s"]) == pytest.approx(sum(deep["rounds"]["s"]), rel=0.1) and cut["bubble_share"] > 0 < deep["bubble_share"]
+    assert sum(cut["rounds"]["s"]) == pytest.approx(whole["seconds"]["micro_batches"] / 4, rel=0.1)
+    for instance in ("trn1.32xlarge", "p5.48xlarge"):
+        found = command.step(job_of(m, instance, global_batch=64), layout.Layout(tp=2, pp=2, dp=machines.machine(instance).devices // 4, micro_batch=2), prices)
+        assert found["bubble_share"] > 0
+    with pytest.raises(Fault, match="12 layers cannot be 16 stages"):
+        layout.check(job, layout.Layout(pp=16, dp=2))
+    with pytest.raises(Fault, match="an encoder and a decoder") as fault:
+        layout.check(job, layout.Layout(pp=2, dp=16, chunks=2, schedule="interleaved"))
+    assert "--chunks=1" in fault.value.hint
 
 
 def test_forward_share():

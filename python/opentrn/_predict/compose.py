@@ -16,7 +16,8 @@ import math
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import check, turns_ahead
 from opentrn._predict.price import KINDS
-from opentrn._predict.size import model_flops, pairs, parameters, tokens_of
+from opentrn._predict.size import layer_work, model_flops, pairs, parameters, tokens_of
+from opentrn._predict.spec import wanted
 
 BYTES = {"bf16": 2, "fp32": 4}
 # Layers of two pieces, the most whose programs are small: the second layer alone may be a few percent quicker than those behind it, and where layers are
@@ -48,8 +49,15 @@ class Line:
         return self.base + (n - self.few) * max(self.layer, 0)
 
 
-def _kinds(x):
-    return ("whole",) if x.pp == 1 else ("first", "middle", "last")
+def _kinds(m, x):
+    """Those of the stages, and those whose layers tell what a layer costs."""
+    every = [kind for kind, _ in stages(m, x)]
+    return (*dict.fromkeys([*every, *(_slope(m, kind) for kind in every)]),)
+
+
+def _slope(m, kind):
+    """The kind of stage that has nothing but such layers."""
+    return kind if kind == "whole" else "write" if m.decoder and kind not in ("first", "middle") else "middle"
 
 
 def _piece(job, x, kind, n):
@@ -66,7 +74,7 @@ def _sizes(job, x):
     if n <= LAYERS[-1][1]:
         return 1, max(n, 2)
     attention, mlp, _ = parameters(job.model)
-    layer = BYTES[x.compiled(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * job.model.layers)
+    layer = BYTES[x.compiled(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * (job.model.layers + (x.pp > 1) * job.model.decoder))
     apart = max(2, math.ceil(BUCKET / layer))
     few = 2 + (n - 2) % apart
     return (few, few + apart) if few + apart <= n else (n - 2, n)
@@ -75,8 +83,8 @@ def _sizes(job, x):
 def pieces(job, x):
     """Programs of a micro-batch that a layout needs."""
     few, many = _sizes(job, x)
-    out = [_piece(job, x, kind, few) for kind in _kinds(x)]
-    return [*out, _piece(job, x, "whole" if x.pp == 1 else "middle", many), *([_there(job, x)] if x.pp > 1 else [])]
+    kinds = _kinds(job.model, x)
+    return [*(_piece(job, x, kind, few) for kind in kinds), *(_piece(job, x, kind, many) for kind in kinds if _slope(job.model, kind) == kind), *([_there(job, x)] if x.pp > 1 else [])]
 
 
 def _there(job, x):
@@ -101,13 +109,13 @@ class Parts:
     def __init__(self, job, x, prices):
         self.job, self.x, self.prices = job, x, prices
         prices.all(pieces(job, x))
-        slope, self.sizes = "whole" if x.pp == 1 else "middle", _sizes(job, x)
-        self.few, self.many = (prices(_piece(job, x, slope, n)) for n in self.sizes)
-        self.ends = {kind: prices(_piece(job, x, kind, self.sizes[0])) for kind in _kinds(x)}
+        self.sizes = _sizes(job, x)
+        self.few, self.many = ({kind: prices(_piece(job, x, kind, n)) for kind in _kinds(job.model, x) if n == self.sizes[0] or _slope(job.model, kind) == kind} for n in self.sizes)
 
     def line(self, kind, of):
         """Anything that is asked of a piece's record, by layers."""
-        return Line(of(self.few), of(self.many), self.sizes, of(self.ends[kind]))
+        slope = _slope(self.job.model, kind)
+        return Line(of(self.few[slope]), of(self.many[slope]), self.sizes, of(self.few[kind]))
 
     def micro(self, kind, key):
         return self.line(kind, lambda record: record[key])
@@ -145,10 +153,30 @@ def stages(m, x):
     """(kind, layers) of each stage; those with the ends of the model have the fewest."""
     if x.pp == 1:
         return [("whole", m.layers)]
+    if m.decoder:
+        return _span_stages(m, x.pp)
     least, more = divmod(m.layers, x.pp)
     extra = set(sorted(range(x.pp), key=lambda s: -min(s, x.pp - 1 - s))[:more])
     kinds = ["first"] + ["middle"] * (x.pp - 2) + ["last"]
     return [(kind, least + (s in extra)) for s, kind in enumerate(kinds)]
+
+
+def _span_stages(m, pp):
+    """The encoder's, then the decoder's, so that the slowest has least to do."""
+    even = lambda n, parts: [n // parts + (s < n % parts) for s in range(parts)]
+    each = layer_work(m)
+    slowest = lambda a: max(each[0] * -(-m.layers // a), each[1] * -(-m.decoder // (pp - a)))
+    first = min(range(max(1, pp - m.decoder), min(m.layers, pp - 1) + 1), key=slowest)
+    kinds = ["first"] + ["middle"] * (first - 1) + (["second"] if pp == first + 1 else ["turn"] + ["write"] * (pp - first - 2) + ["last"])
+    return [*zip(kinds, even(m.layers, first) + even(m.decoder, pp - first))]
+
+
+def share_of(m, kind, n):
+    """Of the work of all layers, what a stage with n of them has."""
+    if kind == "whole" or not m.decoder:
+        return n / m.layers
+    reads, writes = layer_work(m)
+    return n * (reads if kind in ("first", "middle") else writes) / (m.layers * reads + m.decoder * writes)
 
 
 def updates(job, x, prices):
@@ -273,7 +301,8 @@ def _kinds_of(p, stage, micros, update, passing):
 def _passing(job, x, prices):
     """Seconds for a micro-batch's activations from one stage to the next."""
     cut = x.cut(job)
-    count = x.micro_batch * (tokens_of(job.model, job.seq) // x.cp) * job.model.width // (x.tp if cut.sp else 1)
+    tokens = tokens_of(job.model, job.seq) + (wanted(job.seq) if "turn" in dict(stages(job.model, x)) else 0)  # between a decoder's stages, the most
+    count = x.micro_batch * (tokens // x.cp) * job.model.width // (x.tp if cut.sp else 1)
     stride = x.tp * x.cp * x.dp
     some = min(stride * (x.pp - 1), prices.machine.devices)  # who passes on at the same time: stages of a machine, which share its links
     record = prices(("collective", "collective_permute", count, "f32" if cut.wide else _HLO[x.compiled(job)[0][0]], 2, stride, some))
@@ -342,7 +371,7 @@ def _engines(p, line):
     """Share of a micro-batch that each engine is busy, on the stage with the most layers."""
     kind, n = max(line, key=lambda v: v[1])
     total = p.micro(kind, "total_us")(n)
-    busy = {k: p.line(kind, lambda record: record["busy_us"][k])(n) for k in p.few["busy_us"]}
+    busy = {k: p.line(kind, lambda record: record["busy_us"][k])(n) for k in p.few[kind]["busy_us"]}
     return {k: max(v, 0.0) / total for k, v in busy.items()}
 
 

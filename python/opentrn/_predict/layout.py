@@ -173,10 +173,10 @@ def _check_model(job, x, m):
         raise Fault(f"{m.kv} heads of keys cannot be shared by tp {x.tp}")
     if m.hidden % x.tp:
         raise Fault(f"an MLP of {m.hidden} cannot be shared by tp {x.tp}")
-    if x.pp > 1 and m.task == "span":
-        raise Fault(f"a pipeline over {m.kind} is not modelled: stages of its encoder and its decoder take different times", "--pp=1, with a larger --tp or --zero=3")
-    if x.pp > m.layers // x.chunks:
-        raise Fault(f"{m.layers} layers cannot be {x.pp} stages of {x.chunks}")
+    if x.chunks > 1 and m.task == "span":
+        raise Fault(f"a pipeline over {m.kind}, an encoder and a decoder, has its stages whole", "--schedule=1f1b --chunks=1")
+    if x.pp > (m.layers + m.decoder) // x.chunks:
+        raise Fault(f"{m.layers + m.decoder} layers cannot be {x.pp} stages of {x.chunks}")
     if x.cp > 1 and (m.task != "lm" or job.seq % (2 * x.cp)):
         raise Fault(f"a sequence of {job.seq} cannot be shared by cp {x.cp}" if m.task == "lm" else f"a sequence of {m.kind} that devices share is not modelled")
     if x.ep > 1 and (not m.experts or m.experts % x.ep or x.dp % x.ep):
@@ -190,12 +190,12 @@ def _check_model(job, x, m):
 def nearest(job, x):
     """The possible layout that is nearest to one that is not, as words; "" where there is none."""
     have, best = job.nodes * job.machine.devices, []
-    for tp, cp, pp in itertools.product(_divisors(have, job.model.heads), _divisors(have, x.cp), _divisors(have, min(job.model.layers, max(x.pp, 64)))):
+    for tp, cp, pp in itertools.product(_divisors(have, job.model.heads), _divisors(have, x.cp), _divisors(have, min(job.model.layers + job.model.decoder, max(x.pp, 64)))):
         if have % (tp * cp * pp):
             continue
         dp = have // (tp * cp * pp)
         ep = _divisors(math.gcd(dp, job.model.experts or 1), x.ep)[-1]
-        y = dataclasses.replace(x, tp=tp, cp=cp, pp=pp, dp=dp, ep=ep, chunks=min(x.chunks, max(job.model.layers // pp, 1)))
+        y = dataclasses.replace(x, tp=tp, cp=cp, pp=pp, dp=dp, ep=ep, chunks=1 if job.model.decoder else min(x.chunks, max(job.model.layers // pp, 1)))
         try:
             _check_model(job, y, job.model)
         except Fault:

@@ -464,22 +464,53 @@ def pictures(w, images, labels, n, m, u):
 
 
 def span(w, tokens, wanted, targets, n, m, u):
-    """Encoder and decoder with n layers each; positions are a bias on scores, one for all layers of each."""
-    table, again = table_of(w, m, u), u.recompute == "full"
-    near = distances(w, tokens.shape[1], tokens.shape[1], True, m, u)
-    read = lambda w, x: (block(w, x[0], None, m, u, bias=x[1]), x[1])
-    x = norm(w, w.layers(n, read, (stream(look_up(table, tokens, u), u), near), again)[0], m).astype(w.dtype)
-    mask = causal(np.arange(wanted.shape[1]), wanted.shape[1], 0)
-    near = distances(w, wanted.shape[1], wanted.shape[1], False, m, u)
-    write = lambda w, x: (block(w, x[0], mask, m, u, source=x[1], bias=x[2]), x[1], x[2])
-    y = w.layers(n, write, (stream(look_up(table, wanted, u), u), x, near), again)[0]
+    """Encoder and decoder with n layers each."""
+    table = table_of(w, m, u)
+    x = read(w, stream(look_up(table, tokens, u), u), n, m, u)
+    y = write(w, stream(look_up(table, wanted, u), u), norm(w, x, m), n, m, u)
     return end(w, y, targets, m, u, table if m.tied else None)
 
 
-def handed_on(m, u, dtype):
-    """What a stage hands on to the next."""
+def read(w, x, n, m, u):
+    """Layers of an encoder; positions are a bias on scores, one for all of them."""
+    near = distances(w, x.shape[1], x.shape[1], True, m, u)
+    layer = lambda w, x: (block(w, x[0], None, m, u, bias=x[1]), x[1])
+    return w.layers(n, layer, (x, near), u.recompute == "full")[0]
+
+
+def write(w, y, x, n, m, u):
+    """Layers of a decoder, each of which looks at x, what the encoder made."""
+    mask, near = causal(np.arange(y.shape[1]), y.shape[1], 0), distances(w, y.shape[1], y.shape[1], False, m, u)
+    layer = lambda w, y: (block(w, y[0], mask, m, u, source=y[1], bias=y[2]), y[1], y[2])
+    return w.layers(n, layer, (y, x.astype(w.dtype), near), u.recompute == "full")[0]
+
+
+def handed_on(kind, m, u, dtype):
+    """What a stage hands on to the next: a decoder's what the encoder made, too."""
     dtype = jnp.float32 if u.wide else dtype
-    return jax.ShapeDtypeStruct((u.batch, tokens_of(m, u.seq) // u.cp // (u.tp if u.sp else 1), m.width), dtype)
+    like = lambda tokens: jax.ShapeDtypeStruct((u.batch, tokens // u.cp // (u.tp if u.sp else 1), m.width), dtype)
+    x = like(tokens_of(m, u.seq))
+    return (like(wanted(u.seq)), x) if kind in ("turn", "write") else x
+
+
+def _span_stage(kind, n, m, u, dtype, tokens, made):
+    """piece() of a stage of a pipeline over encoder and decoder."""
+    x, both = (handed_on(k, m, u, dtype) for k in ("middle", "write"))
+    if kind == "first":
+        return lambda w, tokens: read(w, stream(look_up(table_of(w, m, u), tokens, u), u), n, m, u), [tokens], False, False
+    if kind == "middle":
+        return lambda w, x: read(w, x, n, m, u), [x], True, False
+    if kind == "write":
+        return lambda w, both: (write(w, *both, n, m, u), both[1]), [both], True, False
+    if kind == "last":
+        return lambda w, both, targets: end(w, write(w, *both, n, m, u), targets, m, u), [both, made], True, True
+
+    def turn(w, x, tokens, targets=None):
+        x, table = norm(w, x, m), table_of(w, m, u)
+        y = write(w, stream(look_up(table, tokens, u), u), x, n, m, u)
+        return (y, x) if targets is None else end(w, y, targets, m, u, table if m.tied else None)
+
+    return (turn, [x, made], True, False) if kind == "turn" else (turn, [x, made, made], True, True)
 
 
 def _stage(kind, n, m, u, x, tokens, each, images):
@@ -502,20 +533,22 @@ def _stage(kind, n, m, u, x, tokens, each, images):
 def piece(kind, n, m, u, dtype):
     """(function of weights and inputs, shapes of the inputs, does its first input have a gradient, is its result a loss).
 
-    kind: whole, or a pipeline's first, middle or last stage; n: its layers.
+    kind: whole, or a stage of a pipeline: first, middle, last; of a decoder, turn, write, last, or all of it: second. n: its layers.
     """
     seq = u.seq // u.cp
     whole = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)
     tokens, each = whole(u.batch, seq), whole(u.batch)
     images = jax.ShapeDtypeStruct((u.batch, m.image, m.image, 3), jnp.float32)
     of = lambda f: lambda w, *b: f(w, *b, n, m, u)
+    made = whole(u.batch, wanted(seq))
+    if kind != "whole" and m.task == "span":
+        return _span_stage(kind, n, m, u, dtype, tokens, made)
     if kind != "whole":
-        return _stage(kind, n, m, u, handed_on(m, u, dtype), tokens, each, images)
+        return _stage(kind, n, m, u, handed_on(kind, m, u, dtype), tokens, each, images)
     if m.task == "mlm":
         return of(masked_language), [tokens, tokens, each, tokens, each], False, True
     if m.task == "classes":
         return of(pictures), [images, each], False, True
     if m.task == "span":
-        made = whole(u.batch, wanted(seq))
         return of(span), [tokens, made, made], False, True
     return of(language), [tokens, tokens], False, True

@@ -94,7 +94,7 @@ def _micro(kind, n, m, u, types, accumulate, squares, only_there):
     pull_in, hand = pulled([tree[i] for i in learned], u, sums), handed(u, sums, compute)
     grads = _like(held([tree[i] for i in learned], u, u.zero > 1), sums) if accumulate else []
     key = [jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl="rbg")))] if m.dropout or m.score_dropout else []
-    out = [] if is_loss else [model.handed_on(m, u, compute)]
+    out = [] if is_loss else [model.handed_on(kind, m, u, compute)]
 
     def step(params, before, batch, back, key):
         key = jax.random.wrap_key_data(key[0], impl="rbg") if key else None

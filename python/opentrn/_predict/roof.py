@@ -19,7 +19,7 @@ import pathlib
 from types import SimpleNamespace
 
 from opentrn import _library
-from opentrn._predict.compose import BYTES, SLOWEST, stages
+from opentrn._predict.compose import BYTES, SLOWEST, share_of, stages
 from opentrn._predict.layout import check
 from opentrn._predict.size import adapters, lasting, model_flops, parameters, seen, tokens_of, work
 
@@ -114,12 +114,11 @@ def _inner(m):
     return m.hidden * (1.5 if m.gated else 1.0) * (1.25 * m.chosen if m.experts else 1.0)
 
 
-def parts(job, x, n=None, last=True):
-    """Seconds of a micro-batch on a device with n of the layers and, last, the head, by operation, and of what is beside it."""
+def parts(job, x, share=1.0, last=True):
+    """Seconds of a micro-batch on a device with a share of the layers and, last, the head, by operation, and of what is beside it."""
     m, a, t = job.model, job.machine, x.micro_batch * tokens_of(job.model, job.seq) / x.cp
-    n = m.layers if n is None else n
     layers, ends, pairs, late = (x.micro_batch / (x.cp * x.tp) * v for v in (*work(m, job.seq), lasting(m, job.seq)))
-    share, deep = n / m.layers, n * (m.layers + m.decoder) / m.layers
+    deep = share * (m.layers + m.decoder)
     full, learn = x.recompute == "full", 4 if job.lora else 6
     rate, attend = _products(job)
     widened, size = job.software == "eager" and job.precision != "fp32", BYTES[x.types(job)[0][0]]
@@ -175,11 +174,13 @@ def _held(job, x, kind):
     """Weights of a device with this stage of the model, and those that learn; each as (those of no expert, experts')."""
     m, lines = job.model, stages(job.model, x)
     attention, mlp, ends = parameters(m)
-    share = max(n for k, n in lines if k == kind) / m.layers
-    here = {"whole": 1.0, "middle": 0.0}.get(kind, 1.0 if m.tied else 0.5)
+    n, crossed = max(n for k, n in lines if k == kind), m.decoder > 0 and kind not in ("whole", "first", "middle")  # a decoder's layers attend twice
+    share = n / (m.layers if kind == "whole" else m.layers + m.decoder)
+    attends = n * (1 + crossed) / (m.layers + 2 * m.decoder) if x.pp > 1 else share
+    here = {"whole": 1.0, "second": 1.0, "middle": 0.0, "write": 0.0}.get(kind, 1.0 if m.tied else 0.5)
     experts = mlp / x.ep * share / x.tp if m.experts else 0.0
-    count = (attention + (0.0 if m.experts else mlp)) * share / x.tp + ends * here / x.tp, experts
-    return count, (adapters(m, job.lora) * share / x.tp, 0.0) if job.lora else count
+    count = (attention * attends + (0.0 if m.experts else mlp * share)) / x.tp + ends * here / x.tp, experts
+    return count, (adapters(m, job.lora) * attends / x.tp, 0.0) if job.lora else count
 
 
 def step(job, x):
@@ -188,7 +189,7 @@ def step(job, x):
     line = stages(m, x)
     held = {kind: _held(job, x, kind) for kind, _ in line}
     count, learned = max(held.values(), key=lambda v: sum(v[0]))
-    works = [parts(job, x, n, kind in ("whole", "last")) for kind, n in line]
+    works = [parts(job, x, share_of(m, kind, n), kind in ("whole", "last", "second")) for kind, n in line]
     rounds = [sum(w.values()) for w in works]
     slow = max(range(len(line)), key=lambda s: rounds[s])
     busy, work_here = rounds[slow], works[slow]
@@ -250,12 +251,12 @@ def _memory(job, x):
     t = x.micro_batch * tokens_of(m, job.seq) / x.cp
     for s, (kind, n) in enumerate(stages(m, x)):
         count, learned = _held(job, x, kind)
-        logits = t * m.vocab * (12 if job.precision in ("amp", "fp32") else 6) / x.tp if kind in ("whole", "last") and m.task != "classes" else 0.0
+        logits = t * m.vocab * (12 if job.precision in ("amp", "fp32") else 6) / x.tp if kind in ("whole", "last", "second") and m.task != "classes" else 0.0
         held = {
             "weights": (x.parted(count) if x.zero == 3 else sum(count)) * BYTES[types[1]],
             "gradients": (x.parted(learned) if x.zero > 1 else sum(learned)) * BYTES[types[2]],
             "optimizer": (x.parted(learned) if x.zero else sum(learned)) * (8 + 4 * master),
-            "activations": n * (m.layers + m.decoder) / m.layers * _kept(job, x) * t * x.in_flight(job, s),
+            "activations": share_of(m, kind, n) * (m.layers + m.decoder) * _kept(job, x) * t * x.in_flight(job, s),
             "work": logits + 34 * m.width * t / x.tp,
         }
         most = max(most, held, key=lambda v: sum(v.values()))

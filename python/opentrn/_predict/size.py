@@ -74,6 +74,12 @@ def _through(m, seq, q, kv, mlp):
     return m.layers * seq * (q + kv + mlp) + m.decoder * (out * (q + kv + mlp) + out * q + seq * kv)
 
 
+def layer_work(m):
+    """What a token of a sequence multiplies in an encoder's layer and in a decoder's, beside scores: how the layers of both compare."""
+    (q, kv, mlp), made = _products(m), 1 / 4  # of spec.wanted
+    return q + kv + mlp, made * (2 * q + kv + mlp) + kv
+
+
 def work(m, seq):
     """What a sequence multiplies: weights of its layers' products and of its ends' products, each as often as a token goes through
     (of experts, those chosen), and pairs of positions for each feature of the heads."""
