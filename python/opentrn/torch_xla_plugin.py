@@ -60,6 +60,27 @@ def _replicate() -> None:
     xla_backend.ProcessGroupXla.__init__ = made
 
 
+def _scatter_apart() -> None:
+    """torch_xla makes one reduce-scatter of a list of tensors (ZeRO-1 of NeuronX Distributed, reduce_scatter_bucketized), with a result for
+    each, and refuses it then: StableHLO's has one result. Here each tensor has its own."""
+    lib = torch_xla._XLAC
+    one, into = lib._xla_reduce_scatter, lib._xla_reduce_scatter_out
+
+    def each(kind: str, inputs: Any, token: Any, *args: Any) -> list[Any]:
+        results = []
+        for x in inputs:
+            result, token = one(kind, x, token, *args, None, None)  # no channel, no ids of the whole job: what a list has
+            results.append(result)
+        return [*results, token]
+
+    def each_into(kind: str, outputs: Any, inputs: Any, token: Any, *args: Any) -> Any:
+        for output, x in zip(outputs, inputs, strict=True):
+            token = into(kind, output, x, token, *args)
+        return token
+
+    lib._xla_reduce_scatter_coalesced, lib._xla_reduce_scatter_coalesced_out = each, each_into
+
+
 def _last_out() -> None:
     """Process 0 has torch_xla's coordinator: whoever is still about to end when it is gone is aborted, so it is the last to go, unless
     it fails. Processes of xmp.spawn end without atexit, so this is multiprocessing's own, which others run at their end, too."""
@@ -112,6 +133,7 @@ class Plugin(plugins.DevicePlugin):
             port = _of_torchrun("MASTER_PORT", 29500)
             os.environ.setdefault("XLA_COORDINATOR_PORT", str(port + 1 if port < 65535 else port - 1))  # else one for all jobs of a host
             _replicate()
+            _scatter_apart()
             _last_out()
 
     def library_path(self) -> str:
@@ -126,6 +148,7 @@ class Plugin(plugins.DevicePlugin):
             self._world = local_world_size
             told = {"RANK": local_rank, "LOCAL_RANK": local_rank, "WORLD_SIZE": local_world_size, "LOCAL_WORLD_SIZE": local_world_size}
             os.environ.update({name: str(value) for name, value in told.items()})
+            _scatter_apart()
             _last_out()
 
     def physical_chip_count(self) -> int:

@@ -28,6 +28,15 @@ def gathered():
     return torch.cat(parts)
 
 
+def scattered():
+    """Of several tensors, as ZeRO-1 does it: a list, a list into others, and by pieces of a size."""
+    outs = [torch.zeros(1, 3, device=device), torch.zeros(1, 3, device=device)]
+    several = xm.reduce_scatter(xm.REDUCE_SUM, [mine, mine + 1], 0.5, 0, world)
+    xm.reduce_scatter(xm.REDUCE_SUM, [mine, mine * 2], 1.0, 0, world, output=outs)
+    pieces = xm.reduce_scatter_bucketized(xm.REDUCE_SUM, [mine, mine - 1, mine * 3], 1.0, 0, world, bucket_cap_mb=1)
+    return torch.cat([*several, *outs, *pieces])
+
+
 def linear():
     """A row-parallel layer: each rank has its rows of the weights."""
     weight = torch.ones(3, 4) * torch.arange(1.0, 5.0)
@@ -45,6 +54,11 @@ cases = {
     "all_gather dim": (xm.all_gather(mine, dim=1, pin_layout=False), torch.cat(shares, 1)),
     "dist.all_gather": (gathered(), torch.cat(shares)),
     "reduce_scatter": (xm.reduce_scatter(xm.REDUCE_SUM, mine, 1.0, 0, world), sum(shares)[rank : rank + 1]),
+    "reduce_scatter of several": (
+        scattered(),
+        torch.cat([(sum(shares) * a + b)[rank : rank + 1] for a, b in ((0.5, 0), (0.5, 1), (1, 0), (2, 0), (1, 0), (1, -2), (3, 0))]),
+    ),
+    "all_gather of several": (torch.cat(xm.all_gather_bucketized([mine, mine + 1], bucket_cap_mb=1)), torch.cat([*shares, *(s + 1 for s in shares)])),
     "permute": (xm.collective_permute(mine, [[0, 1], [1, 0]]), shares[1 - rank]),
     "linear": (linear(), x @ (torch.ones(3, 4) * torch.arange(1.0, 5.0))),
 }
