@@ -4,9 +4,11 @@
 import gc
 import io
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -322,6 +324,39 @@ def test_torch_neuronx_is_there():
     import torch_neuronx
 
     assert "opentrn" in torch_neuronx.__version__
+
+
+def test_torch_neuronx_says_what_to_write_instead():
+    """What AWS's package has and ours has not, however it is asked for; the page names all of it."""
+    import torch_neuronx
+
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "from-neuron.md").read_text()
+    assert torch_neuronx.INSTEAD and not [n for n in torch_neuronx.INSTEAD if f"`{n}`" not in page]
+    with pytest.raises(AttributeError, match="no trace: torch.compile"):
+        _ = torch_neuronx.trace
+    with pytest.raises(ImportError, match="no trace: torch.compile"):
+        from torch_neuronx import trace  # noqa: F401
+    with pytest.raises(ImportError, match="no xla_impl: it belongs to AWS"):
+        import torch_neuronx.xla_impl.ops  # noqa: F401
+    assert not hasattr(torch_neuronx, "whatever")
+
+
+def test_a_torch_that_is_too_old(monkeypatch):
+    """torch_xla wants one; it has a device of its own, so nobody is told about this one then."""
+    import importlib.util
+
+    from opentrn.neuron import autoload
+
+    here = {"torch_xla"}
+    monkeypatch.setattr(torch, "__version__", "2.9.0+cpu")
+    monkeypatch.setattr(torch._C, "_get_privateuse1_backend_name", lambda: "privateuseone")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: True if name in here else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        autoload.load()
+    here.clear()
+    with pytest.warns(UserWarning, match="needs torch 2.13 or newer, this is 2.9.0"):
+        autoload.load()
 
 
 def test_process_groups_are_known_with_the_device():
