@@ -33,6 +33,13 @@ Product dot_product(const Hlo *h, const HloOp *op, OpId stored_as) {
     return p;
 }
 
+Product dot_of(const Lower *l, OpId id, OpId stored_as) {
+    Product p = dot_product(l->h, hlo_at(l->h, id), stored_as);
+    if (l->row_sum_of[id])
+        p.k.axis[0] = (Axis){2 * PARTITIONS, p.k.axis[0].src, p.n.axis[0].n};
+    return p;
+}
+
 // Products of which m and k fit the array: so many results fit a bank.
 static int64_t together(const Product *p) {
     int64_t m = p->m.axis[0].n, n = p->n.axis[0].n, k = p->k.axis[0].n;
@@ -129,7 +136,7 @@ static bool take_rows(ProductJob *j, OpId id, const Step *s, const DotSum *sum) 
 
 double dot_ns(Emit *e, OpId id, const DotSum *sum) {
     const HloOp *op = hlo_at(e->l->h, id);
-    Product of = dot_product(e->l->h, op, 0);
+    Product of = dot_of(e->l, id, 0);
     ProductJob j = product_job(e, &of);
     j.same = splat_value(e->l->h, hlo_operand(e->l->h, op, 0));
     return take_rows(&j, id, NULL, sum) ? product_cut(&j).ns : 0;
@@ -171,7 +178,7 @@ static void share_sums(ProductJob *j) {
 }
 
 uint64_t dot_keeps(Emit *e, OpId id, const DotSum *sum) {
-    Product of = dot_product(e->l->h, hlo_at(e->l->h, id), 0);
+    Product of = dot_of(e->l, id, 0);
     ProductJob j = product_job(e, &of);
     if (!product_comes_turned(&j, false) || !product_comes_turned(&j, true) || nest_size(&of.m) < PSUM_BANK_COLS || j.n_hi < PSUM_BANK_COLS)
         return 0;
@@ -202,7 +209,7 @@ void emit_dot(Emit *e, const Step *s) {
     const Hlo *h = e->l->h;
     const BufId *refs = e->l->refs.at;
     const HloOp *op = hlo_at(h, s->op);
-    Product p = dot_product(h, op, s->aux ? 0 : lower_stored_as(e->l, s->op));
+    Product p = dot_of(e->l, s->op, s->aux ? 0 : lower_stored_as(e->l, s->op));
     check(e, s->op, &p);
     p.lhs = refs[s->ins] ? emit_addr(e, refs[s->ins]) : 0, p.rhs = emit_addr(e, refs[s->ins + 1]);
     ProductJob j = product_job(e, &p);

@@ -29,14 +29,17 @@ static uint32_t emit_control(Emit *e, IsaInst in) {
     return emit_append(e, &in);
 }
 
-void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi) {
-    int64_t cut = (n + 2 * unit - 1) / (2 * unit) * unit;
+int64_t emit_middle(int64_t n, int64_t unit) {
     assert(n >= 0);
     assert(unit > 0);
+    return min64(ceil_div(n, 2 * unit) * unit, n);
+}
+
+void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi) {
+    int64_t cut = emit_middle(n, unit);
     *lo = 0, *hi = n;
     if (e->parts < 2)
         return;
-    cut = cut < n ? cut : n;
     e->shared |= cut < n;
     *(e->part ? lo : hi) = cut;
 }

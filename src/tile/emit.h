@@ -111,6 +111,7 @@ void emit_unweave(Emit *e); // unweave.c: tasks together, of what was placed sin
 uint32_t emit_append(Emit *e, const IsaInst *in); // as it is; its number
 // The part of n units that this core does, [*lo, *hi), where a step is shared; cut at a multiple of `unit`, so that steps over the same
 // rows are cut alike. It may be empty.
+int64_t emit_middle(int64_t n, int64_t unit); // where two cores cut
 void emit_share(Emit *e, int64_t n, int64_t unit, int64_t *lo, int64_t *hi);
 void emit_probe(Emit *e, const Step *s, int part, Probe *out); // the part of two; e->shared says whether there is another
 Emit *emit_make(Lower *l, const ChipFile *chip);

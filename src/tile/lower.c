@@ -328,6 +328,14 @@ static bool lower_view(Lower *l, OpId id) {
     return true;
 }
 
+// A result that only its sums over rows are read of.
+static bool is_gone(const RowSum *sums, uint32_t n, uint32_t result) {
+    bool gone = false;
+    for (uint32_t i = 0; i < n; i++)
+        gone = gone || (sums[i].gone && sums[i].result == result);
+    return gone;
+}
+
 static void lower_compute(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
     Why why = {0};
@@ -344,7 +352,9 @@ static void lower_compute(Lower *l, OpId id) {
         }
     uint32_t nins = op.noperands + extra.n;
     BufId *ins = ARENA_NEWN(l->c->scratch, BufId, nins + 1);
-    BufId *outs = ARENA_NEWN(l->c->scratch, BufId, op.nresults + 1u);
+    RowSum *sums;
+    uint32_t nsums = row_sums_of(l, id, &sums);
+    BufId *outs = ARENA_NEWN(l->c->scratch, BufId, op.nresults + nsums + 1u);
     OpId splat = updated_splat(l, &op);
     uint32_t first = splat ? 1 : 0;
     for (uint32_t i = first; i < op.noperands; i++)
@@ -354,14 +364,19 @@ static void lower_compute(Lower *l, OpId id) {
     for (uint32_t i = first; i < op.noperands; i++)
         lower_release(l, hlo_operand(l->h, &op, i));
     for (uint32_t i = 0; i < op.nresults; i++) {
-        outs[i] = lower_out(l, id, i);
-        lower_bind(l, op.results + i, outs[i]);
+        outs[i] = is_gone(sums, nsums, i) ? 0 : lower_out(l, id, i);
+        if (outs[i])
+            lower_bind(l, op.results + i, outs[i]);
+    }
+    for (uint32_t i = 0; i < nsums; i++) {
+        sums[i].parts = outs[op.nresults + i] = lower_buf(l, BUF_TEMP, 2 * PARTITIONS * 4 * (uint64_t)sums[i].n, id);
+        lower_hold(l, sums[i].parts, 1);
     }
     if (splat) {
         lower_step(l, STEP_FILL, splat, NULL, 0, outs, 1, 0);
         ins[0] = outs[0];
     }
-    lower_step(l, kind, id, ins, nins, outs, op.nresults, 0);
+    lower_step(l, kind, id, ins, nins, outs, op.nresults + nsums, 0);
     l->steps.at[l->steps.n - 1].why = why;
 }
 
@@ -461,6 +476,10 @@ static void lower_op(Lower *l, OpId id) {
         return;
     }
     switch (op->code) {
+    case HLO_RESHAPE:
+        if (l->row_sum_of[id])
+            return; // of what is summed and has no memory
+        break;
     case HLO_TRANSPOSE:
         if (l->buf_of[op->results])
             return; // its product put it there
@@ -594,6 +613,7 @@ void lower_program(Lower *l, const ChipFile *chip) {
     *l->asks = (Emit){.l = l, .c = l->c, .chip = chip, .row_node = ARENA_NEWN(a, uint32_t, h->values.n)};
     blocks_find(l);
     epilogues_find(l);
+    row_sums_find(l);
     sums_find(l);
     make_signature(l);
     lower_region(l, f->body);

@@ -36,7 +36,7 @@ static void product_ins(Lower *l, OpId dot, const Epilogue *p, BufIds *ins) {
     HloOp op = *hlo_at(l->h, dot);
     bool set = lower_is_set(l, &op);
     for (uint32_t i = 0; i < 2; i++)
-        VEC_PUSH(l->c->scratch, ins, i || !set ? lower_operand(l, hlo_operand(l->h, &op, i)) : 0);
+        VEC_PUSH(l->c->scratch, ins, i && l->row_sum_of[dot] ? l->row_sums.at[l->row_sum_of[dot] - 1].parts : i || !set ? lower_operand(l, hlo_operand(l->h, &op, i)) : 0);
     HloOp rows = p ? *hlo_at(l->h, p->rows) : (HloOp){0};
     for (uint32_t i = 0; i < rows.noperands; i++)
         VEC_PUSH(l->c->scratch, ins, i == p->index ? 0 : lower_operand(l, hlo_operand(l->h, &rows, i)));
@@ -65,6 +65,8 @@ static void release_operands(Lower *l, OpId dot) {
     HloOp op = *hlo_at(l->h, dot);
     for (uint32_t i = lower_is_set(l, &op); i < 2; i++)
         lower_release(l, hlo_operand(l->h, &op, i));
+    if (l->row_sum_of[dot])
+        lower_hold(l, l->row_sums.at[l->row_sum_of[dot] - 1].parts, -1);
 }
 
 const Epilogue *lower_epilogue(const Lower *l, OpId dot) { return l->epilogue_of[dot] ? l->epilogues.at[l->epilogue_of[dot] - 1] : NULL; }

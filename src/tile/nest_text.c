@@ -175,7 +175,7 @@ void step_print(const Lower *l, const Step *s, Buf *out) {
 }
 
 static void print_dot(const Lower *l, const Step *s, Buf *out) {
-    nest_print(&(NestOp){.is_product = true, .in = {0, 1}, .p = dot_product(l->h, hlo_at(l->h, s->op), s->aux ? 0 : lower_stored_as(l, s->op))}, out);
+    nest_print(&(NestOp){.is_product = true, .in = {0, 1}, .p = dot_of(l, s->op, s->aux ? 0 : lower_stored_as(l, s->op))}, out);
     if (!s->sum)
         return;
     const DotSum *sum = &l->sums.at[s->sum - 1];

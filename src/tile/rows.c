@@ -63,6 +63,8 @@ static void share_area(RowOp *r, bool out) {
         for (r->column_set = 0; r->column_set < r->column_sets && column; r->column_set++)
             emit_area(r->e, &n->haz[r->column_set], addr_poff(rows_place(r, i)), bytes, out);
     }
+    for (uint32_t i = 0; i < r->nparts; i++)
+        emit_area(r->e, &r->parts_of[i].haz, r->parts_of[i].at, r->parts_of[i].joined - r->parts_of[i].at + 4 * (uint32_t)(r->parts_unit * r->cols), out);
     if (r->levels)
         emit_area(r->e, &r->spare, r->spare_at, r->count_at - r->spare_at, out);
     if (r->columns_at > r->count_at)
@@ -74,6 +76,16 @@ static void share_area(RowOp *r, bool out) {
 }
 
 void rows_loc(RowOp *r, uint32_t node) { emit_loc(r->e, rows_node(r, node)->op ? rows_node(r, node)->op : r->s->op); }
+
+// What gpsimd and the vector engine both do (draws, sums of tensors) is for the one with less to do.
+static uint8_t either_engine(const RowOp *r, IsaInst in) {
+    double done[2];
+    for (int k = 0; k < 2; k++) {
+        in.engine = k ? ENG_GPSIMD : ENG_VECTOR;
+        done[k] = r->busy[in.engine] + cost_inst(r->e->chip, NULL, &in);
+    }
+    return done[1] < done[0] && !r->e->chip->vector_gpsimd_port ? ENG_GPSIMD : ENG_VECTOR;
+}
 
 // --- transfers ---------------------------------------------------------------------------------------------
 
@@ -147,16 +159,6 @@ static void load_state(RowOp *r, uint32_t i) {
             VIEW(mem_hbm(emit_addr(r->e, r->e->l->refs.at[r->s->ins + n->input])), DT_UI32, {PARTITIONS, 0}, {DRAW_WORDS, 1}));
 }
 
-// gpsimd and the vector engine have a generator each; the one with less to do takes it.
-static uint8_t drawing_engine(const RowOp *r, IsaInst in) {
-    double done[2];
-    for (int k = 0; k < 2; k++) {
-        in.engine = k ? ENG_GPSIMD : ENG_VECTOR;
-        done[k] = r->busy[in.engine] + cost_inst(r->e->chip, NULL, &in);
-    }
-    return done[1] < done[0] && !r->e->chip->vector_gpsimd_port ? ENG_GPSIMD : ENG_VECTOR;
-}
-
 void rows_draw_by(const RowOp *r, IsaInst *in, const Node *n, bool chosen) {
     const HloOp *draw = hlo_at(r->e->l->h, n->draw);
     assert(n->dtype == DT_I1);
@@ -170,7 +172,7 @@ static void make_draws(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
     in.src = addr_sbuf(0, n->state_at), in.stype = DT_UI32;
     if (n->dtype == DT_I1)
         rows_draw_by(r, &in, n, true);
-    in.engine = drawing_engine(r, in);
+    in.engine = either_engine(r, in);
     rows_put(r, in, (Haz *[]){&n->haz[0]}, 1, rows_haz(r, i));
 }
 
@@ -298,6 +300,49 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     }
 }
 
+// --- sums over rows (rows_sums.c) ----------------------------------------------------------------------
+
+static View parts_view(RowParts *p, uint32_t m, int64_t c0, int64_t n) {
+    return VIEW(((Mem){.addr = addr_sbuf(0, p->at + (uint32_t)c0 * 4), .haz = &p->haz}), DT_F32, {m}, {n, 1});
+}
+
+// The chunk's rows, each on what its partition has.
+static void add_parts(RowOp *r, uint32_t node, int64_t c0) {
+    for (uint32_t i = 0; i < r->nparts; i++) {
+        if (r->parts_of[i].node != node)
+            continue;
+        Mem from = {.addr = rows_place(r, node), .haz = rows_haz(r, node)};
+        View x = VIEW(from, rows_node(r, node)->dtype, {r->m}, {r->w, 1}), sum = parts_view(&r->parts_of[i], r->m, c0, r->w);
+        IsaInst in = r->parts_begin ? isa_tensor_copy(ENG_VECTOR, sum, x) : isa_tensor_tensor(ENG_VECTOR, sum, sum, ALU_ADD, x);
+        in.engine = either_engine(r, in);
+        r->busy[in.engine] += cost_inst(r->e->chip, NULL, &in);
+        emit_loc(r->e, r->parts_of[i].op);
+        put_inst(r->e, in, &sum, r->parts_begin ? &x : &sum, r->parts_begin ? NULL : &x);
+    }
+}
+
+// A tile that does not fill the partitions leaves some without a row.
+static void begin_parts(RowOp *r, int64_t rows) {
+    r->parts_begin = rows >= PARTITIONS;
+    for (uint32_t i = 0; i < r->nparts && !r->parts_begin; i++)
+        put_memset(r->e, ENG_VECTOR, parts_view(&r->parts_of[i], PARTITIONS, 0, r->group * r->cols), NULL);
+}
+
+static void store_parts(RowOp *r, uint32_t half) {
+    int64_t cols = r->parts_unit * r->cols, times = r->group / r->parts_unit;
+    for (uint32_t i = 0; i < r->nparts; i++) {
+        RowParts *p = &r->parts_of[i];
+        uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->outs + p->out]) + half * (uint64_t)(PARTITIONS * cols * 4);
+        Mem all = {.addr = addr_sbuf(0, p->at), .haz = &p->haz}, sum = {.addr = addr_sbuf(0, p->joined), .haz = &p->haz};
+        emit_loc(r->e, p->op);
+        if (times > 1) { // rows side by side
+            View dst = VIEW(sum, DT_F32, {PARTITIONS}, {cols, 1}, {times, 0}), src = VIEW(all, DT_F32, {PARTITIONS}, {cols, 1}, {times, cols});
+            put_inst(r->e, isa_reduce(dst, src, ALU_ADD, 0), &dst, &src, NULL);
+        }
+        put_dma(r->e, queue_for(r, true), VIEW(mem_hbm(at), DT_F32, {PARTITIONS, cols}, {cols, 1}), VIEW(sum, DT_F32, {PARTITIONS}, {cols, 1}));
+    }
+}
+
 // --- tiles -------------------------------------------------------------------------------------------------
 
 static void load_kept(RowOp *r) {
@@ -384,8 +429,10 @@ void rows_emit_chunk(RowOp *r, const bool *need, int pass, int64_t p0, int64_t c
             make_operands(r, i);
         if (n->kind != NODE_INPUT || !n->full)
             rows_emit_node(r, i, c0 == 0);
-        if (n->is_output && last && n->full)
+        if (n->is_output && last && n->full) {
             store_outputs(r, i, p0, c0);
+            add_parts(r, i, c0);
+        }
         if (pass < 0 && i == end_of(r->gives, r->ngives, true))
             rows_store_columns(r, p0);
     }
@@ -466,15 +513,45 @@ void rows_close(RowOp *r) {
     share_area(r, true);
 }
 
-static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
-    r->base = base, r->prow = prow, r->pcols = pcols;
+static void emit_tiles(RowOp *r, int64_t lo, int64_t hi) {
+    for (int64_t p0 = lo; p0 < hi; p0 += PARTITIONS) {
+        emit_task(r->e);
+        rows_tile(r, p0, (uint32_t)min64(PARTITIONS, hi - p0));
+        r->parts_begin = false;
+    }
+}
+
+// Where two cores cut the rows, in partition rows.
+static int64_t middle(const RowOp *r) {
+    int64_t at = emit_middle(r->rows, PARTITIONS);
+    return at % r->group ? emit_middle(r->prow, 1) : at / r->group;
+}
+
+static void emit_half(RowOp *r, int64_t lo, int64_t hi, uint32_t half) {
+    if (lo >= hi)
+        return;
+    begin_parts(r, hi - lo);
+    emit_tiles(r, lo, hi);
+    store_parts(r, half);
+}
+
+// Rows side by side, columns in work and slots; false: one row does not fit.
+static bool fit(RowOp *r, int64_t prow, int64_t pcols) {
+    r->prow = prow, r->pcols = pcols;
     forget_choices(r);
     while (!rows_fit(r)) {
         if (r->group == 1)
-            hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
-        r->group_most = r->group - 1; // fewer short rows side by side
+            return false;
+        r->group_most = r->group - 1; // fewer short rows
         forget_choices(r);
     }
+    return true;
+}
+
+static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
+    r->base = base;
+    if (!fit(r, prow, pcols))
+        hlo_fail(r->e->l->h, r->s->op, OTRN_CAPACITY, "its values for one row do not fit SBUF");
     rows_open(r);
     int64_t lo = 0, hi = r->prow;
     if (!r->flat) { // cut where other steps over these rows are
@@ -484,9 +561,11 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
         else
             lo /= r->group, hi /= r->group;
     }
-    for (int64_t p0 = lo; p0 < hi; p0 += PARTITIONS) {
-        emit_task(r->e);
-        rows_tile(r, p0, (uint32_t)min64(PARTITIONS, hi - p0));
+    if (r->nparts) {
+        emit_half(r, lo, min64(hi, middle(r)), 0);
+        emit_half(r, max64(lo, middle(r)), hi, 1);
+    } else {
+        emit_tiles(r, lo, hi);
     }
     rows_close(r);
 }
@@ -671,6 +750,34 @@ static void cut_few_rows(RowOp *r) {
         r->rows *= parts, r->cols /= parts;
 }
 
+// The results whose rows are summed.
+static void take_sums(RowOp *r) {
+    const Hlo *h = r->e->l->h;
+    const HloOp *ret = region_return(h, hlo_op_region(h, hlo_at(h, r->s->op), 0));
+    RowSum *sums;
+    r->nparts = row_sums_of(r->e->l, r->s->op, &sums);
+    assert(r->nparts <= ROW_SUMS_MAX);
+    for (uint32_t i = 0; i < r->nparts; i++)
+        r->parts_of[i] = (RowParts){.op = sums[i].dot, .node = r->e->row_node[hlo_operand(h, ret, sums[i].result)], .out = ret->noperands + i};
+    if (!r->nparts)
+        return;
+    if (is_flat(r)) // rows are whatever is summed
+        r->rows = r->rows * r->cols / sums->n, r->cols = sums->n;
+    r->parts_unit = sums->n / r->cols;
+}
+
+bool rows_suit_sums(Emit *e, OpId id) {
+    RowOp *r = row_op_make(e, &(Step){.kind = STEP_ROWS, .op = id}, NULL);
+    RowSum *sums;
+    rows_read(r);
+    take_sums(r);
+    row_sums_of(e->l, id, &sums);
+    for (uint32_t i = 0; i < r->nparts; i++)
+        if (rows_node(r, r->parts_of[i].node)->kind == NODE_CONST)
+            return false;
+    return sums->n % r->cols == 0 && fit(r, r->rows, r->cols) && r->group % r->parts_unit == 0 && r->rows / r->group >= 2 * PARTITIONS;
+}
+
 bool rows_take(const Lower *l, const HloOp *op, Why *why) {
     (void)l, (void)why;
     return op->code == HLO_ROWS;
@@ -680,7 +787,8 @@ void emit_rows(Emit *e, const Step *s) {
     RowOp *r = row_op_make(e, s, NULL);
     assert(s->kind == STEP_ROWS);
     rows_read(r);
-    r->flat = is_flat(r);
+    take_sums(r);
+    r->flat = !r->nparts && is_flat(r);
     if (!r->flat)
         cut_few_rows(r);
     r->wedge = r->flat ? e->l->wedge_of[s->op] : NULL;

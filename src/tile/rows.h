@@ -7,6 +7,7 @@
 //   rows_chunks.c  with products, in chunks of columns
 //   rows_fold.c  which nodes the instruction of their reader takes along
 //   rows_inst.c  the instruction for each node, and which engine takes it
+//   rows_sums.c  which sums over rows are taken along
 #ifndef OTRN_TILE_ROWS_H
 #define OTRN_TILE_ROWS_H
 
@@ -64,6 +65,13 @@ typedef struct RowNumber {
 
 typedef struct Block Block;
 
+typedef struct RowParts { // of a sum over rows, a row of them on each partition (rows_sums.c)
+    OpId op;            // the sum
+    uint32_t node, out; // what adds up; which of the step's results it becomes
+    uint32_t at, joined; // in SBUF; those of the rows side by side as one
+    Haz haz;
+} RowParts;
+
 // The program as a pass over chunks of columns sees it: nodes with the choices of that pass. Numbers are the same in all forms.
 typedef struct RowForm {
     Node *nodes;
@@ -97,6 +105,10 @@ typedef struct RowOp {
     uint32_t parts;             // of a reduction, one for each chunk, which a number per row has room for
     uint32_t chunk, chunks;     // in work, of the tile
     uint32_t *order, *reader;   // nodes as they are emitted; per node the first whose instruction reads it
+    RowParts parts_of[ROW_SUMS_MAX];
+    uint32_t nparts;
+    int64_t parts_unit; // rows side by side that a sum has as one
+    bool parts_begin;   // the tile in work is the first that adds up
     RowNumber *takes, *gives; // numbers per row, in the order in which they lie
     uint32_t ntakes, ngives;
     Haz *slots;  // [set][slot]
@@ -168,6 +180,7 @@ void rows_store_columns(RowOp *r, int64_t p0);
 void rows_open(RowOp *r);
 void rows_tile(RowOp *r, int64_t p0, uint32_t m); // m rows from row p0
 void rows_close(RowOp *r);
+bool rows_suit_sums(Emit *e, OpId rows); // it has room for the parts of its sums
 // rows_chunks.c: with products, in chunks of columns: a tile of rows is as many passes over its chunks as its reductions ask for.
 void rows_defer(RowOp *r); // what scales rows of a product's operand scales its result instead
 bool rows_forms(RowOp *r); // false: does not fit

@@ -126,19 +126,22 @@ static uint32_t slots_for(RowOp *r, bool whole) {
 }
 
 // Rows in a partition: short rows side by side, as long as all partitions have work and the cut is even.
-static int64_t rows_together(const RowOp *r) {
-    int64_t best = 1;
-    for (int64_t g = 2; g * r->cols <= GROUP_WIDTH && r->rows / g >= PARTITIONS && (!r->group_most || g <= r->group_most); g++) {
-        bool fits = r->rows % g == 0;
-        for (uint32_t i = 0; i < r->nodes.n && fits; i++) {
-            const Node *n = rows_node(r, i);
-            int64_t period = n->kind == NODE_INPUT && n->full ? rows_input_period(r, n) : 0;
-            int64_t block = n->kind == NODE_INPUT && n->full ? rows_input_block(r, n) : 0;
-            fits = (period <= 1 || period % g == 0) && block % g == 0;
-        }
-        if (fits)
-            best = g;
+static bool may_lie_together(const RowOp *r, int64_t g) {
+    bool fits = r->rows % g == 0;
+    for (uint32_t i = 0; i < r->nodes.n && fits; i++) {
+        const Node *n = rows_node(r, i);
+        int64_t period = n->kind == NODE_INPUT && n->full ? rows_input_period(r, n) : 0;
+        int64_t block = n->kind == NODE_INPUT && n->full ? rows_input_block(r, n) : 0;
+        fits = (period <= 1 || period % g == 0) && block % g == 0;
     }
+    return fits;
+}
+
+static int64_t rows_together(const RowOp *r) {
+    int64_t best = 1, unit = r->nparts ? r->parts_unit : 1; // a sum over rows has so many as one
+    for (int64_t g = max64(2, unit); (g == unit || g * r->cols <= GROUP_WIDTH) && r->rows / g >= PARTITIONS && (!r->group_most || g <= r->group_most); g += unit)
+        if (may_lie_together(r, g))
+            best = g;
     return best;
 }
 
@@ -215,6 +218,11 @@ static uint32_t place_kept(RowOp *r) {
             continue;
         n->off = at;
         at += n->scalar ? 16 * (uint32_t)r->group : align(rows_resident_bytes(r, n));
+    }
+    for (uint32_t i = 0; i < r->nparts; i++) {
+        r->parts_of[i].at = align(at);
+        r->parts_of[i].joined = r->parts_of[i].at + (r->group > r->parts_unit ? align((uint32_t)(r->group * r->cols * 4)) : 0);
+        at = r->parts_of[i].joined + align((uint32_t)(r->parts_unit * r->cols * 4));
     }
     return align(at);
 }

@@ -123,6 +123,15 @@ typedef struct DotSum { // a sum over what a product contracts, of one of its op
     uint32_t ins, outs; // of the step: where its own begin
 } DotSum;
 
+#define ROW_SUMS_MAX 4
+typedef struct RowSum { // a sum over the rows of a row program's result: its parts are made with the rows (rows_sums.c)
+    OpId rows, dot;  // the program; the sum, written as a product
+    uint32_t result; // which of the program's
+    int64_t n;       // columns of the sum
+    bool gone;       // nobody else reads the result
+    BufId parts;     // [2 * PARTITIONS][n], for the product in the result's place
+} RowSum;
+
 typedef struct Fence { // a barrier of the program before a step: who reads one of its buffers behind it comes behind all who made them
     uint32_t step;
     VEC(BufId) bufs;
@@ -153,6 +162,8 @@ typedef struct Lower {
     VEC(ValueId) lazy;     // splat constants and forms put into memory so far in open regions
     VEC(DotSum) sums;
     uint32_t *sum_of;      // per op: number of the sum it makes or takes along, 0 = none
+    VEC(RowSum) row_sums;
+    uint32_t *row_sum_of;  // per op: number of the sum of rows it makes, the first of those it has, or that it stands between; 0 = none
     Users users;
     Form *form;            // per value
     uint32_t nviews;
@@ -165,6 +176,7 @@ void lower_program(Lower *l, const ChipFile *chip);
 OpId lower_stored_as(const Lower *l, OpId dot); // the transpose as which a product's result goes to HBM; 0: as it is
 BufId lower_memory(const Lower *l, BufId b); // the buffer whose memory that is: a view's whole, an argument that a result takes over
 StepKind lower_kind(const Lower *l, const HloOp *op, Why *why); // of an ordinary op by itself; why: of a kernel, may be NULL
+uint32_t row_sums_of(const Lower *l, OpId rows, RowSum **out); // rows_sums.c: how many a row program has
 void lower_each(Lower *l, HloOpcode code, void (*visit)(Lower *l, OpId id)); // of the operations with this code, in order
 // emit.c
 struct Pair;

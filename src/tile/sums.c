@@ -14,7 +14,7 @@
 
 static bool is_plain(const Lower *l, OpId id) {
     const HloOp *op = hlo_at(l->h, id);
-    return !l->block_of[id] && !l->sum_of[id] && lower_kind(l, op, NULL) == STEP_DOT;
+    return !l->block_of[id] && !l->sum_of[id] && !l->row_sum_of[id] && lower_kind(l, op, NULL) == STEP_DOT;
 }
 
 static bool is_same_axis(const Nest *a, const Nest *b, bool a_dst, bool b_dst) {
