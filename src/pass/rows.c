@@ -320,7 +320,7 @@ static void close_rows(Grouper *all, uint32_t group) {
         return;
     }
     if (!g->c)
-        g->c = g->period ? g->period : last_dimension(hlo_value_type(h, outputs.at[0]));
+        g->c = g->period ? g->period : last_dimension(hlo_value_type(h, before_reshapes(h, outputs.at[0])));
     leave_to_readers(r, group, &outputs);
     assert(g->c > 0 && g->n % g->c == 0);
     Build b = {r, g, group};
