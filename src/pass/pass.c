@@ -24,6 +24,7 @@ const PassRow pass_rows[] = {
     {"parts", NULL, "compute with large complex tensors by real and imaginary parts", false, parts_rules},
     {"fold", NULL, "evaluate exact operations on constants, keep splats small", false, fold_rules},
     {"branches", pass_branches, "take selects by a condition out of a branch where it is known", false, branches_rules},
+    {"factors", pass_factors, "scale sums over rows, not what is summed", false, factors_rules},
     {"cse", pass_cse, "compute equal operations once", false, NULL},
     {"counters", NULL, "count elements in 32 bits", false, counters_rules},
     {"narrow", NULL, "do elementwise work before its operands are broadcast", false, narrow_rules},

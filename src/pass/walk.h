@@ -125,6 +125,7 @@ void pass_cse(Compile *c);
 bool cse_alike(const Hlo *h, const HloOp *a, const HloOp *b);
 bool cse_equal(const Hlo *h, const HloOp *a, const HloOp *b);
 void pass_assoc(Compile *c);
+void pass_factors(Compile *c);
 void pass_turns(Compile *c);
 void pass_simplify(Compile *c);
 void pass_sums(Compile *c);
