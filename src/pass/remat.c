@@ -166,7 +166,7 @@ static bool is_short(const Remat *r, const HloOp *dot) {
     DotDims by = dot_dims(dot);
     const HloType *a = hlo_value_type(r->h, hlo_operand(r->h, dot, 0)), *b = hlo_value_type(r->h, hlo_operand(r->h, dot, 1));
     int64_t inside = product_of(a, by.batch[0], by.nb) * dot_contracted(r->h, dot), most = rows_short(r->c->chip) * inside;
-    return a->elems <= most && b->elems <= most;
+    return a->elems <= most && b->elems <= most && rows_batches_of(r->c->chip, r->h, dot) < 2;
 }
 
 static double dot_cost(const Remat *r, const HloOp *op, double elems) {
@@ -213,8 +213,9 @@ static bool has_gaps(const Remat *r, const HloOp *slice) {
 // Scores' tiles, which a program has in hand (tile/block.c); shorter ones are steps of their own.
 static bool is_in_block(const Remat *r, ValueId v) {
     const HloType *t = hlo_value_type(r->h, v);
-    int64_t few = rows_short(r->c->chip);
-    return t->rank > 2 && (t->dims[t->rank - 1] > few || t->dims[t->rank - 2] > few) && is_of_scores(r, v, CHAIN_MAX);
+    int64_t few = rows_short(r->c->chip), rows = t->rank > 2 ? t->dims[t->rank - 2] : 0, columns = t->rank > 2 ? t->dims[t->rank - 1] : 0;
+    return rows > 0 && columns > 0 && (columns > few || rows > few || rows_batches(r->c->chip, t->dtype, t->elems / (rows * columns), rows, columns) > 1) &&
+           is_of_scores(r, v, CHAIN_MAX);
 }
 
 static bool is_number(const Remat *r, ValueId v) {

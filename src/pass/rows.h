@@ -9,12 +9,17 @@
 
 #define ROWS_MIN_ELEMS 512 // below this a GpSimd kernel over HBM costs less than transfers in and out
 
-// Rows and columns of a batch up to which attention's products and its row program are better apart: in one tile nothing overlaps, and many
-// such products are taken together (tile/dot.c). Where the array turns operands too, each batch begins with that, and two tiles do not fill
-// the time either.
+// Rows and columns of a batch up to which attention's products and its row program are better apart, a batch at a time: in one tile nothing
+// overlaps, and many such products are taken together (tile/dot.c). Where the array turns operands too, each batch begins with that, and two
+// tiles do not fill the time either.
 static inline int64_t rows_short(const ChipFile *chip) { return chip && chip->dma_transpose <= 0 ? 256 : 128; }
 // In one tile the products before the program are apart as well.
 static inline bool rows_one_tile(int64_t rows, int64_t columns) { return rows <= PARTITIONS && columns <= PARTITIONS; }
+
+// Batches of attention that share a tile, side by side in each partition, so that products and program are one step all the same
+// (tile/block.c); 1: they do not.
+int64_t rows_batches(const ChipFile *chip, int dtype, int64_t batches, int64_t rows, int64_t columns);
+int64_t rows_batches_of(const ChipFile *chip, const Hlo *h, const HloOp *dot); // … of the product that makes the scores
 
 // True when the op may be a member of a row program: elementwise, of types and kinds the engines do.
 bool rows_may_hold(const Hlo *h, const HloOp *op, Why *why);

@@ -4,8 +4,13 @@
 
 #include <assert.h>
 
+#include "hlo/dot.h"
+#include "mach/cost.h"
+
 #define BLOCK_ROWS_MIN 32    // each block takes a transfer of its own,
 #define BLOCK_COLUMNS_MIN 64 // of runs that are not short
+#define PASSES 8 // of an engine over scores, about
+#define TRIPS 4  // of scores to HBM and back, where products and program are apart
 
 static bool is_row_float(int dtype) { return dtype_on_tensor_engine(dtype); }
 
@@ -214,6 +219,31 @@ bool rows_is_for_all(const Hlo *h, const HloOp *op, ValueId v) {
 
 Source rows_source(const Hlo *h, const HloOp *op, ValueId v) {
     return rows_is_for_all(h, op, v) ? (Source){v, FUSED_ROWS, 0} : source_of(h, v);
+}
+
+// Lanes beyond a batch's rows stand idle through all of the program, where rows of its own fill them; in return its rows see HBM less often.
+static bool fills_lanes(const ChipFile *chip, int dtype, int64_t rows) {
+    double idle = cost_pass(chip, ENG_VECTOR, PASSES * (1.0 / (double)rows - 1.0 / PARTITIONS));
+    return idle <= cost_hbm(chip, TRIPS * (double)dtype_bytes(dtype));
+}
+
+int64_t rows_batches(const ChipFile *chip, int dtype, int64_t batches, int64_t rows, int64_t columns) {
+    int64_t best = 1;
+    assert(batches > 0);
+    if (!chip || rows < 1 || rows > PARTITIONS || columns < chip->engine_min_cycles || !fills_lanes(chip, dtype, rows))
+        return 1;
+    for (int64_t n = 2; n * columns <= PSUM_BANK_COLS; n++)
+        if (batches % n == 0)
+            best = n;
+    return best;
+}
+
+int64_t rows_batches_of(const ChipFile *chip, const Hlo *h, const HloOp *dot) {
+    const HloType *t = hlo_value_type(h, dot->results);
+    int64_t batches = 1, columns = t->rank ? t->dims[t->rank - 1] : 1;
+    for (uint32_t i = 0; i < dot_dims(dot).nb; i++)
+        batches *= t->dims[i];
+    return t->elems ? rows_batches(chip, t->dtype, batches, t->elems / (batches * columns), columns) : 1;
 }
 
 bool rows_is_count(const Hlo *h, ValueId v) {

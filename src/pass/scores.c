@@ -25,10 +25,14 @@
 
 // --- the pattern -------------------------------------------------------------------------------------
 
+// A product makes them beside the program, which short ones are too few for alone.
 static bool has_score(const Scores *s, OpId rows) {
-    for (uint32_t i = 0; i < hlo_at(s->h, rows)->noperands; i++)
-        if (rows_score(s->h, &s->u, rows, i, SCORE_NARROW))
+    bool few = hlo_int(hlo_at(s->h, rows), AK_DIMENSION, 0) <= rows_short(s->c->chip);
+    for (uint32_t i = 0; i < hlo_at(s->h, rows)->noperands; i++) {
+        OpId dot = rows_score(s->h, &s->u, rows, i, SCORE_NARROW);
+        if (dot && (!few || rows_batches_of(s->c->chip, s->h, hlo_at(s->h, dot)) > 1))
             return true;
+    }
     return false;
 }
 
@@ -359,7 +363,7 @@ static bool has_no_numbers(const Scores *s, OpId first) {
 static bool match_pair(Scores *s, OpId first, Pair *p, bool whole) {
     *p = (Pair){.first = first, .whole = whole};
     HloOp op = op_of(s, first);
-    if (op.nresults > 64 || hlo_int(&op, AK_DIMENSION, 0) <= rows_short(s->c->chip) || !has_score(s, first))
+    if (op.nresults > 64 || !has_score(s, first))
         return false;
     for (uint32_t k = 0; k < op.nresults; k++)
         if (is_full(s, rows_returned(s->h, first, k)) && !sort_readers(s, p, op.results + k, k))

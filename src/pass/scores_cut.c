@@ -21,7 +21,7 @@ static int64_t bytes_ps(const Scores *s, ValueId v, int times) {
 static bool in_block(const Scores *s, OpId rows, uint32_t i) {
     OpId dot = rows_score(s->h, &s->u, rows, i, 2 * SCORE_NARROW);
     const HloType *t = dot ? hlo_value_type(s->h, hlo_at(s->h, dot)->results) : NULL;
-    return t && t->rank >= 2 && !rows_one_tile(t->dims[t->rank - 2], t->dims[t->rank - 1]);
+    return t && t->rank >= 2 && (!rows_one_tile(t->dims[t->rank - 2], t->dims[t->rank - 1]) || rows_batches_of(s->c->chip, s->h, hlo_at(s->h, dot)) > 1);
 }
 
 // Storing an inner value in R1 and loading it in R2, for an element.

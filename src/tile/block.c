@@ -6,6 +6,7 @@
 // A product before the program: [batch, rows, columns] with at most 256 contracted elements, read by the program alone.
 // A product behind it contracts columns (weights times values) or rows (the gradients of keys and values); its other
 // operand must be there when the program runs. Where rows do not fit SBUF, or accumulators PSUM, the steps stay apart.
+// Batches of one tile each share it, as many as a bank of PSUM holds of their scores: an instruction over one alone would hardly begin.
 #include "tile/block.h"
 
 #include "hlo/dot.h"
@@ -16,6 +17,7 @@
 #define CHUNK_MAX 4096             // rows, where not all of them fit
 #define CHUNK_MIN 512
 #define CHUNK_COLS 512 // columns, where PSUM does not hold all
+#define TILE_COPIES 6  // of operands and results, where each tile has its own
 
 static uint32_t align64(uint64_t v) { return (uint32_t)((v + 63) & ~(uint64_t)63); }
 
@@ -122,7 +124,7 @@ static void try_behind(Lower *l, Block *b, uint32_t result) {
 static uint32_t panel_bytes(const Block *b, const Panel *p) {
     int64_t k = p->part == ROWS_K ? min64(p->at.k_size, b->chunk) : p->part == COLS_K ? min64(p->at.k_size, b->width) : p->at.k_size;
     int64_t f = p->part == ROWS_FREE ? min64(p->at.free_size, b->chunk) : p->part == COLS_FREE ? min64(p->at.free_size, b->width) : p->at.free_size;
-    return align64(block_tiles(k) * (uint64_t)f * dtype_bytes(p->dtype));
+    return align64((uint64_t)b->together * block_tiles(k) * (uint64_t)f * dtype_bytes(p->dtype));
 }
 
 uint32_t block_turned_slot(const Block *b, uint32_t epi) {
@@ -156,23 +158,23 @@ static void turn_panels(Block *b, bool turn) {
         p->turned = turn && dtype_bytes(d->dtype) >= 2 && p->at.k_size <= PARTITIONS && p->at.k_stride == 1 && p->at.k_size > 1 && p->at.free_stride > 1 &&
                     p->at.free_stride * PARTITIONS <= INT32_MAX;
         int64_t rows = min64(p->at.free_size, i % 2 ? (b->by_columns ? b->width : p->at.free_size) : b->chunk);
-        uint32_t bytes = align64(block_tiles(rows) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
+        uint32_t bytes = align64((uint64_t)b->together * block_tiles(rows) * (uint64_t)p->at.k_size * dtype_bytes(d->dtype));
         if (p->turned && bytes > b->stage_bytes)
             b->stage_bytes = bytes;
     }
 }
 
-static uint32_t gathered_bytes(const BlockDot *d, int64_t rows, int dtype) {
+static uint32_t gathered_bytes(const Block *b, const BlockDot *d, int64_t rows, int dtype) {
     int64_t elems = d->turned ? rows * block_tiles(d->d) : block_tiles(rows) * d->d;
-    return align64((uint64_t)elems * dtype_bytes(dtype));
+    return align64((uint64_t)(b->together * elems) * dtype_bytes(dtype));
 }
 
 static uint64_t place_behind(Block *b, BlockDot *d, uint64_t at) {
     at = place_panel(b, &d->rhs, d->over_rows ? ROWS_K : b->by_columns ? COLS_K : PANEL_ALL, at);
-    d->out_bytes = gathered_bytes(d, block_gathered(b, d), d->otype);
-    d->sum_bytes = !d->over_rows && b->by_columns ? gathered_bytes(d, b->part, DT_F32) : 0;
-    d->hold_bytes = d->over_rows && b->part < b->m ? gathered_bytes(d, b->width, DT_F32) : 0;
-    return at + 2 * (uint64_t)d->out_bytes + d->sum_bytes + 2 * (uint64_t)d->hold_bytes;
+    d->out_bytes = gathered_bytes(b, d, block_gathered(b, d), d->otype);
+    d->sum_bytes = !d->over_rows && b->by_columns ? gathered_bytes(b, d, b->part, DT_F32) : 0;
+    d->hold_bytes = d->over_rows && b->part < b->m ? gathered_bytes(b, d, b->width, DT_F32) : 0;
+    return at + b->gathers * (uint64_t)d->out_bytes + d->sum_bytes + 2 * (uint64_t)d->hold_bytes;
 }
 
 uint64_t block_hold_bytes(const Block *b, const BlockDot *d) {
@@ -180,9 +182,10 @@ uint64_t block_hold_bytes(const Block *b, const BlockDot *d) {
 }
 
 static bool place_sbuf(Block *b, uint32_t copies) {
-    uint64_t at = 2 * (uint64_t)b->stage_bytes;
-    bool chunked = b->width < b->n;
-    b->panel_copies = copies, b->turn_copies = chunked ? 2 : 1;
+    bool chunked = b->width < b->n, several = copies > 2;
+    b->panel_copies = copies, b->turn_copies = chunked || several ? 2 : 1;
+    b->stage_copies = b->gathers = several ? copies : 2;
+    uint64_t at = b->stage_copies * (uint64_t)b->stage_bytes;
     for (uint32_t i = 0; i < b->npro; i++) {
         at = place_panel(b, &b->pro[i].lhs, ROWS_FREE, at);
         at = place_panel(b, &b->pro[i].rhs, b->by_columns ? COLS_FREE : PANEL_ALL, at);
@@ -192,7 +195,8 @@ static bool place_sbuf(Block *b, uint32_t copies) {
         at = place_behind(b, &b->epi[i], at);
         if (b->epi[i].over_rows)
             continue;
-        uint32_t slot = block_turned_slot(b, i), bytes = (uint32_t)(block_tiles(b->width) * PARTITIONS * dtype_bytes(b->epi[i].dtype));
+        uint32_t slot = block_turned_slot(b, i);
+        uint32_t bytes = (uint32_t)(b->together * block_tiles(b->width) * PARTITIONS * (int64_t)dtype_bytes(b->epi[i].dtype));
         b->turn_slots = slot + 1 > b->turn_slots ? slot + 1 : b->turn_slots;
         b->turn_bytes = bytes > b->turn_bytes ? bytes : b->turn_bytes;
     }
@@ -202,7 +206,7 @@ static bool place_sbuf(Block *b, uint32_t copies) {
 }
 
 static uint32_t banks_behind(const Block *b, const BlockDot *d) {
-    if (!d->over_rows)
+    if (!d->over_rows || b->together > 1)
         return 1;
     if (d->turned)
         return (uint32_t)ceil_div(b->width, PSUM_BANK_COLS) * block_tiles(d->d);
@@ -210,7 +214,7 @@ static uint32_t banks_behind(const Block *b, const BlockDot *d) {
 }
 
 static bool place_psum(Block *b, uint32_t copies, uint32_t turns, uint32_t outs) {
-    uint32_t at = 0, each = (uint32_t)ceil_div(b->width, PSUM_BANK_COLS);
+    uint32_t at = 0, each = (uint32_t)ceil_div(b->together * b->width, PSUM_BANK_COLS);
     b->pro_copies = copies, b->out_copies = outs;
     for (uint32_t i = 0; i < b->npro; i++) {
         b->pro[i].bank = at, b->pro[i].banks = each;
@@ -239,12 +243,15 @@ static bool comes_slowly(const Block *b) {
 static bool place_rows(Block *b, bool turn, int64_t chunk) {
     b->chunk = chunk;
     turn_panels(b, turn);
-    return place_sbuf(b, 2) || place_sbuf(b, 1);
+    for (uint32_t copies = b->together > 1 ? TILE_COPIES : 2; copies >= (b->together > 1 ? 2 : 1); copies /= 2) // the next tile's come before this one's work
+        if (place_sbuf(b, copies))
+            return true;
+    return false;
 }
 
 static bool place_banks(Block *b) {
     static const uint8_t ways[][3] = {{4, 2, 2}, {3, 2, 2}, {2, 2, 2}, {2, 2, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 1}}; // of products before, turned, behind
-    uint32_t first = b->width < b->n ? 0 : 3; // of whole rows tiles overlap little
+    uint32_t first = b->width < b->n || b->together > 1 ? 0 : 3; // of whole rows tiles overlap little
     for (uint32_t i = first; i < sizeof ways / sizeof *ways; i++)
         if (place_psum(b, ways[i][0], ways[i][1], ways[i][2]))
             return true;
@@ -264,7 +271,7 @@ static bool place_memories(Block *b, bool turn, bool chunks) {
 static void leave_out_masked(Lower *l, Block *b) {
     bool feeds[64] = {0};
     b->masked = (Masked){0};
-    if (hlo_at(l->h, b->rows)->nresults > 64)
+    if (hlo_at(l->h, b->rows)->nresults > 64 || b->together > 1)
         return;
     for (uint32_t i = 0; i < b->nepi; i++) {
         feeds[b->epi[i].index] = true;
@@ -347,6 +354,26 @@ static bool is_flat(const Hlo *h, const HloOp *op) {
     return true;
 }
 
+// What products behind leave in PSUM of all batches of a tile has a bank.
+static bool shares_banks(const Block *b) {
+    for (uint32_t i = 0; i < b->nepi; i++) {
+        const BlockDot *d = &b->epi[i];
+        int64_t other = d->over_rows ? b->n : b->m, each = d->turned ? block_tiles(d->d) * other : d->over_rows ? block_tiles(b->n) * d->d : d->d;
+        if (b->together * each > PSUM_BANK_COLS)
+            return false;
+    }
+    return true;
+}
+
+// As many batches in a tile as go together.
+static bool place_batches(Lower *l, Block *b, int64_t most) {
+    for (b->together = most; b->together > 1; b->together--)
+        if (b->batches % b->together == 0 && shares_banks(b) && place_all(l, b))
+            return true;
+    b->together = 1;
+    return !rows_one_tile(b->m, b->n) && place_all(l, b);
+}
+
 static void try_rows(Lower *l, OpId id) {
     const Hlo *h = l->h;
     const HloOp *op = hlo_at(h, id);
@@ -359,17 +386,18 @@ static void try_rows(Lower *l, OpId id) {
     for (uint32_t i = 0; i < n; i++)
         if (kinds[i] == FUSED_SAME)
             try_before(l, &b, op, i);
-    if (!b.npro || b.batches * b.m != rows || rows_one_tile(b.m, b.n))
+    if (!b.npro || b.batches * b.m != rows)
         return;
+    int64_t most = rows_batches(l->asks->chip, b.pro[0].dtype, b.batches, b.m, b.n);
     bool tiny = b.m <= rows_short(l->asks->chip) && b.n <= rows_short(l->asks->chip);
-    for (uint32_t i = 0; i < op->nresults && !tiny; i++)
+    for (uint32_t i = 0; i < op->nresults && (!tiny || most > 1); i++)
         try_behind(l, &b, i);
-    if (place_all(l, &b)) {
+    if (place_batches(l, &b, most)) {
         keep(l, &b);
         return;
     }
     b.nepi = 0; // the program and what is before it, at least
-    if (place_all(l, &b))
+    if (place_batches(l, &b, most))
         keep(l, &b);
 }
 

@@ -40,7 +40,7 @@ typedef struct BlockDot {
     bool over_rows;    // contracts rows; else columns
     bool turned;       // the program's value is the second operand: the result has its dimension last
     int64_t d;         // what the other operand brings
-    uint32_t out_bytes;  // where the result of a batch, or of a chunk of rows, gathers, twice
+    uint32_t out_bytes;  // where the result of a batch, or of a chunk of rows, gathers
     uint32_t sum_bytes;  // where its terms add up, tile by tile, when columns are the outer loop
     uint32_t hold, hold_bytes; // where sums over rows wait between parts: which of the step's results; on the way there, twice
     uint32_t out;      // which of the step's results
@@ -53,6 +53,7 @@ typedef struct BlockDot {
 struct Block {
     OpId rows;
     int64_t batches, m, n; // rows of a batch, columns
+    int64_t together;      // batches side by side in a tile, where one has few rows and columns; else 1
     int64_t chunk;         // rows that are there at a time, in whole tiles unless it is all of them
     int64_t width;         // columns in work at a time; less than all: in passes (rows_chunks.c)
     bool by_columns;       // rows are the inner loop: what contracts rows adds up in PSUM, what contracts columns in SBUF
@@ -60,9 +61,10 @@ struct Block {
     uint32_t npro, nepi;
     BlockDot pro[BLOCK_PRO], epi[BLOCK_EPI];
     uint32_t pro_copies, panel_copies, out_copies, turn_copies;
+    uint32_t gathers; // places where a result gathers
     uint32_t rows_at; // SBUF of the program, where it works in chunks
     uint32_t turn_bank, turn_banks, turn_slots, turn_bytes; // where values are turned: PSUM, then SBUF for each of them
-    uint32_t stage_bytes; // where panels wait to be turned, twice; 0 bytes: none is
+    uint32_t stage_bytes, stage_copies; // where panels wait to be turned; 0 bytes: none is
     Ring stages, turns, turned; // while it is emitted
     Masked masked; // columns that count; widths NULL: all
 };

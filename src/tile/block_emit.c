@@ -5,6 +5,7 @@
 // a product behind contracts must lie on the partitions: columns are turned by the array first, rows lie there already
 // and add up over the tiles of a batch in PSUM. Long rows come in chunks of columns, inside a tile of rows or around all of them;
 // around a part of them where SBUF has no room for the sums of all, and what PSUM then holds waits in HBM for the next part.
+// Of batches that are one tile each several go together: side by side in every partition, so that an instruction has enough to do.
 // sched.c weaves neighbouring tiles together.
 #include <assert.h>
 
@@ -12,7 +13,7 @@
 #include "tile/put.h"
 
 typedef struct Tile {
-    int64_t batch, row; // first row inside the batch
+    int64_t batch, row; // the first of those together; first row inside it
     uint32_t m, set, index; // rows; set of slots that holds them; number inside the batch
     int64_t c0, n;      // columns: first, how many of them count
     int64_t cols;       // … of the chunk for any row
@@ -60,23 +61,58 @@ static int64_t panel_pitch(const BlockOp *o, const Panel *p) { // columns of a t
     return p->part == ROWS_FREE ? min64(p->at.free_size, o->b->chunk) : p->part == COLS_FREE ? min64(p->at.free_size, o->b->width) : p->at.free_size;
 }
 
-// Columns [free, free + cols) of a tile of k, of which there are `rows`.
-static View panel_view(const BlockOp *o, const Panel *p, const Tile *t, int64_t tile, int64_t rows, int64_t free, int64_t cols) {
+// Of batch g of the tile columns [free, free + cols) of a tile of k, of which there are `rows`.
+static View panel_view(const BlockOp *o, const Panel *p, const Tile *t, int64_t g, int64_t tile, int64_t rows, int64_t free, int64_t cols) {
     Mem copy = ring_at(&p->copies, t->unit[unit_of(p)] % o->b->panel_copies);
-    return VIEW(mem_off(copy, (tile * panel_pitch(o, p) + free) * (int64_t)dtype_bytes(p->dtype)), p->dtype, {rows}, {cols, 1});
+    int64_t at = (tile * o->b->together + g) * panel_pitch(o, p) + free;
+    return VIEW(mem_off(copy, at * (int64_t)dtype_bytes(p->dtype)), p->dtype, {rows}, {cols, 1});
+}
+
+// How many of the tile's batches from g on lie equally far apart, and how far.
+static int64_t batches_alike(const BlockOp *o, const Side *s, const Tile *t, int64_t g, int64_t *apart) {
+    int64_t n = 1, at = side_batch_offset(s, t->batch + g);
+    *apart = g + 1 < o->b->together ? side_batch_offset(s, t->batch + g + 1) - at : 0;
+    while (g + n < o->b->together && *apart >= 0 && side_batch_offset(s, t->batch + g + n) - at == n * *apart)
+        n++;
+    return n;
+}
+
+// A matrix of every batch of the tile, which lie as the side says, that of the first at `hbm`; in SBUF columns of the batches are side by side in
+// each tile of rows, `pitch` apart.
+static void move_batches(BlockOp *o, int queue, bool loads, const Side *side, const Tile *t, Matrix m, int64_t pitch, int dtype, uint64_t hbm, Mem sbuf) {
+    int64_t size = (int64_t)dtype_bytes(dtype), first = side_batch_offset(side, t->batch), apart;
+    for (int64_t g = 0, n; g < o->b->together; g += n) {
+        n = batches_alike(o, side, t, g, &apart);
+        assert(n == 1 || pitch == m.cols.size);
+        Matrix all = {m.rows, layout_make()};
+        layout_add(&all.cols, n, apart);
+        layout_add(&all.cols, m.cols.size, m.cols.at[0].stride);
+        Piece piece = {0, m.rows.size, 0, all.cols.size, PARTITIONS, o->b->together * pitch};
+        matrix_put(o->e, queue, loads, &all, piece, dtype, hbm + (uint64_t)((side_batch_offset(side, t->batch + g) - first) * size), dtype, mem_off(sbuf, g * pitch * size));
+    }
 }
 
 // A panel of up to 128 k that lies as [free][k]: rows come as they lie, and the array turns them tile by tile.
 static void load_turned(BlockOp *o, Panel *p, const Tile *t, const Side *part, uint64_t from) {
     Mem stage = ring_next(&o->b->stages);
     int64_t size = (int64_t)dtype_bytes(p->dtype), k = part->k_size, rows = part->free_size, per = PSUM_BANK_BYTES / size;
-    Matrix m = matrix_plain(rows, part->free_stride, k, 1);
-    matrix_put(o->e, QUEUE_IN, true, &m, (Piece){0, rows, 0, k, PARTITIONS, k}, p->dtype, from, p->dtype, stage);
+    move_batches(o, QUEUE_IN, true, &p->at, t, matrix_plain(rows, part->free_stride, k, 1), k, p->dtype, from, stage);
+    int64_t all = o->b->together;
+    if (all > 1) { // no more than a bank holds
+        for (int64_t g0 = 0, n = per / rows; g0 < all; g0 += n) {
+            Mem bank = ring_next(&o->b->turns);
+            n = min64(n, all - g0);
+            for (int64_t g = 0; g < n; g++)
+                put_transposes(o->e, p->dtype, mem_off(bank, g * rows * size), PARTITIONS, mem_off(stage, (g0 + g) * k * size), all * k, rows, PARTITIONS, k);
+            put_evict(o->e, o->r->busy, panel_view(o, p, t, g0, 0, k, 0, n * rows), VIEW(bank, p->dtype, {k}, {n * rows, 1}));
+        }
+        return;
+    }
     for (int64_t at = 0; at < rows; at += per) {
         Mem bank = ring_next(&o->b->turns);
         int64_t cols = min64(per, rows - at);
         put_transposes(o->e, p->dtype, bank, PARTITIONS, mem_off(stage, at / PARTITIONS * k * size), k, cols, PARTITIONS, k);
-        put_evict(o->e, o->r->busy, panel_view(o, p, t, 0, k, at, cols), VIEW(bank, p->dtype, {k}, {cols, 1}));
+        put_evict(o->e, o->r->busy, panel_view(o, p, t, 0, 0, k, at, cols), VIEW(bank, p->dtype, {k}, {cols, 1}));
     }
 }
 
@@ -91,8 +127,7 @@ static void load_panel(BlockOp *o, Panel *p, const Tile *t) {
         return;
     }
     Matrix m = matrix_plain(part.k_size, part.k_stride, part.free_size, part.free_stride); // k on the partitions
-    Piece all = {0, part.k_size, 0, part.free_size, PARTITIONS, panel_pitch(o, p)};
-    matrix_put(o->e, QUEUE_IN, true, &m, all, p->dtype, from, p->dtype, panel_view(o, p, t, 0, part.k_size, 0, part.free_size).mem);
+    move_batches(o, QUEUE_IN, true, &p->at, t, m, panel_pitch(o, p), p->dtype, from, panel_view(o, p, t, 0, 0, part.k_size, 0, part.free_size).mem);
 }
 
 // dst[cols of weights][cols of moving] (+)= weights^T moving, over k partitions.
@@ -126,9 +161,18 @@ static Node *input_node(const BlockOp *o, uint32_t input) {
 
 static int64_t column_in(const Panel *p, const Tile *t) { return p->part == PANEL_ALL ? t->c0 : 0; } // of the panel
 
+static void make_product(BlockOp *o, BlockDot *d, int64_t g, Mem to) {
+    const Tile *t = &o->tile;
+    for (int64_t c = 0; c < t->n; c += PSUM_BANK_COLS)
+        for (int64_t k = 0; k < d->lhs.at.k_size; k += PARTITIONS) {
+            int64_t rows = min64(PARTITIONS, d->lhs.at.k_size - k);
+            multiply(o, panel_view(o, &d->lhs, t, g, k / PARTITIONS, rows, t->row - t->row0, t->m),
+                     panel_view(o, &d->rhs, t, g, k / PARTITIONS, rows, column_in(&d->rhs, t) + c, min64(PSUM_BANK_COLS, t->n - c)), mem_off(to, c * 4), k > 0);
+        }
+}
+
 void block_make(BlockOp *o, uint32_t operand) {
     Block *b = o->b;
-    const Tile *t = &o->tile;
     uint32_t copy = o->r->pro_copy;
     assert(copy < PRO_COPIES);
     for (uint32_t i = 0; i < b->npro; i++) {
@@ -136,13 +180,8 @@ void block_make(BlockOp *o, uint32_t operand) {
         if (d->index != operand)
             continue;
         emit_loc(o->e, d->op);
-        Mem bank = ring_at(&d->psum, copy);
-        for (int64_t c = 0; c < t->n; c += PSUM_BANK_COLS)
-            for (int64_t k = 0; k < d->lhs.at.k_size; k += PARTITIONS) {
-                int64_t rows = min64(PARTITIONS, d->lhs.at.k_size - k);
-                multiply(o, panel_view(o, &d->lhs, t, k / PARTITIONS, rows, t->row - t->row0, t->m),
-                         panel_view(o, &d->rhs, t, k / PARTITIONS, rows, column_in(&d->rhs, t) + c, min64(PSUM_BANK_COLS, t->n - c)), mem_off(bank, c * 4), k > 0);
-            }
+        for (int64_t g = 0; g < b->together; g++)
+            make_product(o, d, g, mem_off(ring_at(&d->psum, copy), g * b->n * 4));
     }
 }
 
@@ -161,16 +200,15 @@ static Mem value_at(BlockOp *o, const Tile *t, uint32_t index) {
 
 // PSUM where a product behind adds up over columns.
 static Mem out_bank(const BlockOp *o, const Tile *t, const BlockDot *d) {
-    return ring_at(&d->psum, (o->b->by_columns ? o->behind : (uint32_t)(t->batch * block_tiles(o->b->m)) + t->index) % d->psum.n);
+    return ring_at(&d->psum, (o->b->by_columns ? o->behind : (uint32_t)(t->batch / o->b->together * block_tiles(o->b->m)) + t->index) % d->psum.n);
 }
 
 static Mem turned_at(const BlockOp *o, uint32_t slot) {
     return ring_at(&o->b->turned, slot * o->b->turn_copies + o->behind % o->b->turn_copies);
 }
 
-// The tile's value with columns on the partitions: [column tile][row].
-static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
-    Mem from = value_at(o, t, d->index), to = turned_at(o, slot);
+// Of batch g of the tile its value with columns on the partitions: [column tile][row].
+static void turn(BlockOp *o, const Tile *t, const BlockDot *d, Mem from, Mem to) {
     int64_t tile = PARTITIONS * (int64_t)dtype_bytes(d->dtype), per = PSUM_BANK_BYTES / tile, n = block_tiles(t->n), rest = t->n % PARTITIONS;
     for (int64_t k0 = 0; k0 < n; k0 += per) {
         int64_t count = min64(per, n - k0), full = min64(count, t->n / PARTITIONS - k0);
@@ -188,28 +226,56 @@ static void turn(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
     }
 }
 
+// Batches of no more than 128 columns share banks.
+static void turn_all(BlockOp *o, const Tile *t, const BlockDot *d, uint32_t slot) {
+    Mem from = value_at(o, t, d->index), to = turned_at(o, slot);
+    int64_t size = (int64_t)dtype_bytes(d->dtype), all = o->b->together, per = PSUM_BANK_BYTES / size / t->m;
+    if (all == 1 || t->n > PARTITIONS) {
+        for (int64_t g = 0; g < all; g++)
+            turn(o, t, d, mem_off(from, g * t->n * size), mem_off(to, g * block_tiles(t->n) * PARTITIONS * size));
+        return;
+    }
+    for (int64_t g0 = 0, n; g0 < all; g0 += n) {
+        Mem bank = ring_next(&o->b->turns);
+        n = min64(per, all - g0);
+        for (int64_t g = 0; g < n; g++)
+            put_transpose(o->e, VIEW(mem_off(bank, g * t->m * size), d->dtype, {t->n}, {t->m, 1}),
+                          VIEW(mem_off(from, (g0 + g) * t->n * size), d->dtype, {t->m}, {t->n, 1}));
+        put_evict(o->e, o->r->busy, VIEW(mem_off(to, g0 * t->m * size), d->dtype, {t->n}, {n * t->m, 1}), VIEW(bank, d->dtype, {t->n}, {n * t->m, 1}));
+    }
+}
+
+static int64_t turned_elems(const BlockOp *o, const Tile *t) { // of a batch
+    return o->b->together > 1 && t->n <= PARTITIONS ? t->m : block_tiles(t->n) * PARTITIONS;
+}
+
 static Mem gather_at(const BlockOp *o, const BlockDot *d, const Tile *t, int64_t elems) {
     bool columns = o->b->by_columns;
     uint32_t turn = d->over_rows ? t->unit[columns ? UNIT_COLS : UNIT_BATCH] : columns ? t->index : t->unit[UNIT_ROWS];
-    return mem_off(ring_at(&d->outs, turn % 2), elems * (int64_t)dtype_bytes(d->otype));
+    return mem_off(ring_at(&d->outs, turn % o->b->gathers), elems * (int64_t)dtype_bytes(d->otype));
 }
 
-static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, uint32_t slot) {
-    int64_t tile = PARTITIONS * (int64_t)dtype_bytes(d->dtype);
+// Where columns [c, c + …) of the result of batch g lie in PSUM, or gather: [c][g][m] where it is turned, else [g][d].
+static int64_t beside(const Block *b, const BlockDot *d, int64_t g, int64_t c, int64_t m) {
+    return d->turned ? c / PARTITIONS * b->together * m + g * m : g * d->d;
+}
+
+static void over_columns(BlockOp *o, const Tile *t, BlockDot *d, int64_t g, uint32_t slot) {
+    int64_t size = (int64_t)dtype_bytes(d->dtype), m = o->b->together > 1 ? t->m : PARTITIONS;
     Mem dst = out_bank(o, t, d);
     for (int64_t k = 0; k < block_tiles(t->n); k++) {
         int64_t rows = min64(PARTITIONS, t->n - k * PARTITIONS), at = column_in(&d->rhs, t) / PARTITIONS + k;
         bool more = k > 0 || (!o->b->by_columns && !t->first);
-        View value = VIEW(mem_off(turned_at(o, slot), k * tile), d->dtype, {rows}, {t->m, 1});
+        View value = VIEW(mem_off(turned_at(o, slot), (g * turned_elems(o, t) + k * PARTITIONS) * size), d->dtype, {rows}, {t->m, 1});
         for (int64_t c = 0; c < d->d && d->turned; c += PARTITIONS)
-            multiply(o, panel_view(o, &d->rhs, t, at, rows, c, min64(PARTITIONS, d->d - c)), value, mem_off(dst, c * 4), more);
+            multiply(o, panel_view(o, &d->rhs, t, g, at, rows, c, min64(PARTITIONS, d->d - c)), value, mem_off(dst, beside(o->b, d, g, c, m) * 4), more);
         if (!d->turned)
-            multiply(o, value, panel_view(o, &d->rhs, t, at, rows, 0, d->d), dst, more);
+            multiply(o, value, panel_view(o, &d->rhs, t, g, at, rows, 0, d->d), mem_off(dst, beside(o->b, d, g, 0, m) * 4), more);
     }
 }
 
 // One tile of a result over columns: PSUM times the number per row, or plus what its earlier columns gave.
-static void take_tile(BlockOp *o, const BlockDot *d, View dst, View psum, const View *sum) {
+static void take_tile(BlockOp *o, const BlockDot *d, int64_t g, View dst, View psum, const View *sum) {
     if (!d->scale && !sum) {
         put_evict(o->e, o->r->busy, dst, psum);
         return;
@@ -219,12 +285,27 @@ static void take_tile(BlockOp *o, const BlockDot *d, View dst, View psum, const 
         return;
     }
     Arg c = rows_arg(o->r, d->scale - 1, false), inverse = rows_beside(o->r, &c, 1);
-    IsaInst in = isa_tensor_scalar(ENG_VECTOR, dst, psum, ALU_MUL, (IsaScalar){inverse.addr, inverse.dtype}, 0, isa_none());
+    IsaInst in = isa_tensor_scalar(ENG_VECTOR, dst, psum, ALU_MUL, (IsaScalar){inverse.addr + (uint64_t)g * 4, inverse.dtype}, 0, isa_none());
     rows_put(o->r, in, (Haz *[]){psum.mem.haz, c.haz}, 2, dst.mem.haz);
+}
+
+// A result over columns of all batches of the tile.
+static void take_together(BlockOp *o, const Tile *t, BlockDot *d) {
+    int64_t all = o->b->together, size = (int64_t)dtype_bytes(d->otype), each = d->scale ? 1 : all;
+    for (int64_t c = 0; c < d->d; c += d->turned ? PARTITIONS : d->d)
+        for (int64_t g = 0; g < all; g += each) {
+            int64_t parts = d->turned ? min64(PARTITIONS, d->d - c) : t->m, n = each * (d->turned ? t->m : d->d), at = beside(o->b, d, g, c, t->m);
+            take_tile(o, d, g, VIEW(mem_off(gather_at(o, d, t, 0), at * size), d->otype, {parts}, {n, 1}),
+                      VIEW(mem_off(out_bank(o, t, d), at * 4), DT_F32, {parts}, {n, 1}), NULL);
+        }
 }
 
 static void take_columns(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
+    if (b->together > 1) {
+        take_together(o, t, d);
+        return;
+    }
     bool out = !b->by_columns || t->last;
     int64_t tile = b->by_columns ? 0 : (t->row - t->row0) / PARTITIONS;
     uint32_t index = in_part(b, t->index);
@@ -234,7 +315,7 @@ static void take_columns(BlockOp *o, const Tile *t, BlockDot *d) {
         if (b->by_columns)
             sum.mem = mem_off(ring_way(&d->sums, 0, index), (d->turned ? c / PARTITIONS * b->part + index * PARTITIONS : index * d->d) * 4);
         dst = VIEW(gather_at(o, d, t, d->turned ? c / PARTITIONS * block_gathered(b, d) + tile * PARTITIONS : tile * d->d), d->otype, {parts}, {n, 1});
-        take_tile(o, d, out ? dst : sum, psum, b->by_columns && !t->first ? &sum : NULL);
+        take_tile(o, d, 0, out ? dst : sum, psum, b->by_columns && !t->first ? &sum : NULL);
     }
 }
 
@@ -251,17 +332,47 @@ static Mem turned_bank(const Block *b, const BlockDot *d, int64_t f) {
     return mem_off(ring_at(&d->psum, 0), f / PARTITIONS * ceil_div(b->width, PSUM_BANK_COLS) * PSUM_BANK_BYTES);
 }
 
+// Batches that are a tile each: side by side in one bank, [d][g][n] where the result is turned, else [tile of n][g][d].
+static void over_rows_together(BlockOp *o, const Tile *t, BlockDot *d) {
+    int64_t size = (int64_t)dtype_bytes(d->dtype), n = t->n, all = o->b->together;
+    Mem value = value_at(o, t, d->index), bank = ring_at(&d->psum, 0);
+    for (int64_t g = 0; g < all; g++) {
+        for (int64_t f = 0; f < d->d && d->turned; f += PARTITIONS)
+            multiply(o, panel_view(o, &d->rhs, t, g, 0, t->m, f, min64(PARTITIONS, d->d - f)), VIEW(mem_off(value, g * n * size), d->dtype, {t->m}, {n, 1}),
+                     mem_off(bank, (f / PARTITIONS * all + g) * n * 4), false);
+        for (int64_t k = 0; k < block_tiles(n) && !d->turned; k++)
+            multiply(o, VIEW(mem_off(value, (g * n + k * PARTITIONS) * size), d->dtype, {t->m}, {min64(PARTITIONS, n - k * PARTITIONS), 1}),
+                     panel_view(o, &d->rhs, t, g, 0, t->m, 0, d->d), mem_off(bank, (k * all + g) * d->d * 4), false);
+    }
+}
+
+static void take_rows_together(BlockOp *o, const Tile *t, BlockDot *d) {
+    int64_t n = t->n, all = o->b->together, tiles = block_tiles(n), full = n % PARTITIONS && n > PARTITIONS ? 1 : tiles; // one that is not for itself
+    Mem bank = ring_at(&d->psum, 0);
+    for (int64_t f = 0; f < d->d && d->turned; f += PARTITIONS)
+        put_evict(o->e, o->r->busy, VIEW(gather_at(o, d, t, f / PARTITIONS * all * n), d->otype, {min64(PARTITIONS, d->d - f)}, {all * n, 1}),
+                  VIEW(mem_off(bank, f / PARTITIONS * all * n * 4), DT_F32, {min64(PARTITIONS, d->d - f)}, {all * n, 1}));
+    for (int64_t k = 0; k < tiles && !d->turned; k += full) {
+        int64_t parts = min64(PARTITIONS, n - k * PARTITIONS), at = k * all * d->d;
+        put_evict(o->e, o->r->busy, VIEW(gather_at(o, d, t, at), d->otype, {parts}, {full * all * d->d, 1}), VIEW(mem_off(bank, at * 4), DT_F32, {parts}, {full * all * d->d, 1}));
+    }
+}
+
 static void over_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     Block *b = o->b;
+    if (b->together > 1) {
+        over_rows_together(o, t, d);
+        return;
+    }
     int64_t size = (int64_t)dtype_bytes(d->dtype), at = (t->row - t->row0) / PARTITIONS, each = PSUM_BANK_COLS / d->d;
     Mem value = value_at(o, t, d->index);
     for (int64_t f = 0; f < d->d && d->turned; f += PARTITIONS)
         for (int64_t c = 0; c < t->cols; c += PSUM_BANK_COLS)
-            multiply(o, panel_view(o, &d->rhs, t, at, t->m, f, min64(PARTITIONS, d->d - f)),
+            multiply(o, panel_view(o, &d->rhs, t, 0, at, t->m, f, min64(PARTITIONS, d->d - f)),
                      VIEW(mem_off(value, c * size), d->dtype, {t->m}, {min64(PSUM_BANK_COLS, t->cols - c), 1}), mem_off(turned_bank(b, d, f), c * 4), t->row > 0);
     for (int64_t k = 0; k < block_tiles(t->n) && !d->turned; k++)
         multiply(o, VIEW(mem_off(value, k * PARTITIONS * size), d->dtype, {t->m}, {min64(PARTITIONS, t->n - k * PARTITIONS), 1}),
-                 panel_view(o, &d->rhs, t, at, t->m, 0, d->d), mem_off(ring_at(&d->psum, 0), k / each * PSUM_BANK_BYTES + k % each * d->d * 4),
+                 panel_view(o, &d->rhs, t, 0, at, t->m, 0, d->d), mem_off(ring_at(&d->psum, 0), k / each * PSUM_BANK_BYTES + k % each * d->d * 4),
                  t->index > first_tile(b, t->c0 / PARTITIONS + k));
 }
 
@@ -297,6 +408,10 @@ static View with_mem(View v, Mem mem, int dtype) {
 
 static void take_rows(BlockOp *o, const Tile *t, BlockDot *d) {
     SumRun run[SUM_RUNS];
+    if (o->b->together > 1) {
+        take_rows_together(o, t, d);
+        return;
+    }
     uint32_t n = sum_runs(o->b, d, t->cols, run);
     for (uint32_t i = 0; i < n; i++)
         put_evict(o->e, o->r->busy, with_mem(run[i].psum, gather_at(o, d, t, run[i].elem), d->otype), run[i].psum);
@@ -342,8 +457,8 @@ static void store_gathered(BlockOp *o, const Tile *t, BlockDot *d) {
     int64_t off = side_batch_offset(&d->lies, t->batch) + row0 * (d->turned ? 1 : pitch);
     uint64_t to = emit_addr(o->e, o->e->l->refs.at[o->s->outs + d->out]) + (uint64_t)(off * size);
     Matrix m = d->turned ? matrix_plain(d->d, pitch, rows, 1) : matrix_plain(rows, pitch, d->d, 1);
-    Piece all = {0, m.rows.size, 0, m.cols.size, PARTITIONS, d->turned ? block_gathered(b, d) : d->d};
-    matrix_put(o->e, QUEUE_OUT, false, &m, all, d->otype, to, d->otype, gather_at(o, d, t, 0));
+    int64_t apart = b->together > 1 ? m.cols.size : d->turned ? block_gathered(b, d) : d->d;
+    move_batches(o, QUEUE_OUT, false, &d->lies, t, m, apart, d->otype, to, gather_at(o, d, t, 0));
 }
 
 // A result that is complete with the tile, or with this chunk of it, leaves PSUM.
@@ -369,11 +484,11 @@ static void behind(BlockOp *o, const Tile *t, bool takes) {
         for (uint32_t k = 0; k < i && !turned; k++)
             turned = !b->epi[k].over_rows && b->epi[k].index == d->index;
         if (!turned)
-            turn(o, t, d, slot);
+            turn_all(o, t, d, slot);
         if (d->over_rows)
             over_rows(o, t, d);
-        else
-            over_columns(o, t, d, slot);
+        for (int64_t g = 0; g < b->together && !d->over_rows; g++)
+            over_columns(o, t, d, g, slot);
         if (takes)
             take(o, t, d);
     }
@@ -386,7 +501,7 @@ static void take_rings(BlockOp *o) {
     Block *b = o->b;
     Area *a = &o->area;
     *a = area_make(o->e, 0, b->rows_at);
-    area_ring(a, &b->stages, b->stage_bytes ? 2 : 0, b->stage_bytes);
+    area_ring(a, &b->stages, b->stage_bytes ? b->stage_copies : 0, b->stage_bytes);
     for (uint32_t i = 0; i < b->npro; i++) {
         BlockDot *d = &b->pro[i];
         area_ring(a, &d->lhs.copies, b->panel_copies, d->lhs.bytes);
@@ -396,7 +511,7 @@ static void take_rings(BlockOp *o) {
     for (uint32_t i = 0; i < b->nepi; i++) {
         BlockDot *d = &b->epi[i];
         area_ring(a, &d->rhs.copies, b->panel_copies, d->rhs.bytes);
-        area_ring(a, &d->outs, 2, d->out_bytes);
+        area_ring(a, &d->outs, b->gathers, d->out_bytes);
         area_banks(a, &d->psum, d->bank, d->over_rows ? 1 : b->out_copies, d->banks, NULL);
         area_ring(a, &d->sums, d->sum_bytes > 0, d->sum_bytes);
         if (d->sum_bytes) // turned ones are not told apart by address
@@ -427,17 +542,32 @@ static void take_up(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass, in
         o->key[i] = o->tile.fresh[i] ? key[i] : o->key[i];
     }
     load_panels(o, &o->tile);
-    o->r->pro_copy = o->chunks++ % b->pro_copies;
 }
 
-static void emit_whole(BlockOp *o, int64_t batch, uint32_t index) {
-    emit_task(o->e);
-    take_up(o, batch, index, 0, 0);
-    o->r->tile_cols = (uint32_t)o->tile.n;
+static void emit_whole(BlockOp *o, int64_t batch) {
+    const Block *b = o->b;
+    o->tile.set = o->r->set;
+    o->r->pro_copy = o->chunks++ % b->pro_copies;
+    o->r->tile_cols = (uint32_t)(b->together * o->tile.n);
     rows_tile(o->r, batch * o->b->m + o->tile.row, o->tile.m);
     o->r->column_set = (o->r->column_set + o->r->sets - 1) % o->r->sets; // numbers per row are still this tile's
     behind(o, &o->tile, true);
     o->r->column_set = o->r->set;
+}
+
+// A tile of each turn, the operands of the next one before it: the array turns them beside it, in banks that it also turns values in.
+static void emit_together(BlockOp *o, int64_t lo, int64_t hi) {
+    Tile tile = {0};
+    for (int64_t batch = lo; batch < hi + o->b->together; batch += o->b->together) {
+        emit_task(o->e);
+        if (batch < hi)
+            take_up(o, batch, 0, 0, 0);
+        Tile next = o->tile;
+        o->tile = tile;
+        if (batch > lo)
+            emit_task(o->e), emit_whole(o, tile.batch);
+        tile = next;
+    }
 }
 
 static void emit_chunk(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass, int64_t c0) {
@@ -445,6 +575,7 @@ static void emit_chunk(BlockOp *o, int64_t batch, uint32_t index, uint32_t pass,
     const Block *b = o->b;
     emit_task(o->e);
     take_up(o, batch, index, pass, c0);
+    r->pro_copy = o->chunks++ % b->pro_copies;
     bool masked = !b->masked.clear || c0 + o->tile.n > b->masked.clear[index];
     r->chunk = (uint32_t)(c0 / b->width), r->chunks = (uint32_t)((width_of(b, index) + b->width - 1) / b->width);
     r->m = o->tile.m;
@@ -561,10 +692,15 @@ void emit_block(Emit *e, const Step *s) {
     take_rings(o);
     area_open(&o->area);
     int64_t lo, hi;
-    emit_share(e, b->batches, 1, &lo, &hi);
-    for (int64_t batch = lo; batch < hi; batch++) {
-        for (uint32_t i = 0; i < block_tiles(b->m) && b->width == b->n; i++)
-            emit_whole(o, batch, i);
+    emit_share(e, b->batches, b->together, &lo, &hi);
+    if (b->together > 1 && lo < hi)
+        emit_together(o, lo, hi);
+    for (int64_t batch = lo; batch < hi && b->together == 1; batch++) {
+        for (uint32_t i = 0; i < block_tiles(b->m) && b->width == b->n; i++) {
+            emit_task(e);
+            take_up(o, batch, i, 0, 0);
+            emit_whole(o, batch);
+        }
         for (int64_t row = 0; row < b->m && b->by_columns; row += b->part)
             emit_columns_first(o, batch, block_tiles(row), block_tiles(min64(row + b->part, b->m)));
     }

@@ -105,6 +105,8 @@ static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t s
     int64_t runs = times, cols = n, far = 0;
     if (r->tiles > 1 && !node->resident) // those of several tiles lie 128 rows apart in HBM
         runs = r->tiles, cols = r->w / r->tiles, far = PARTITIONS * r->cols;
+    if (r->batch && node->full && !node->resident && times == 1)
+        runs = r->group, cols = r->cols, far = r->batch * r->cols;
     if (r->wedge && node->full) // rows of several batches side by side in a partition
         runs = r->wedge_parts, cols = r->w / r->wedge_parts, far = r->wedge->m * r->wedge->n, stride = r->wedge->n;
     assert(times == 1 || runs == times);
@@ -184,7 +186,15 @@ static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stri
 static int64_t first_element(const RowOp *r, int64_t p0, int64_t c0) {
     if (r->wedge)
         return r->wedge_at;
-    return r->flat ? r->base + c0 * r->m : r->base + p0 * r->group * r->pcols + c0;
+    return r->flat ? r->base + c0 * r->m : r->base + p0 * rows_stride(r) + c0;
+}
+
+// Of batches side by side: what repeats does so for each of them, or not before the last (block.c).
+static void load_batches(RowOp *r, uint32_t i, int64_t row, int64_t period, int64_t block) {
+    bool repeats = block || period < r->group * r->batch;
+    int64_t from = block ? row / block : repeats ? 0 : row % period;
+    load_times(r, i, 0, from * r->pcols, block || period == 1 ? 0 : r->pcols, r->m, (uint32_t)(repeats ? r->pcols : r->w),
+               repeats ? (uint32_t)r->group : 1);
 }
 
 // A row of the operand for each block of rows; blocks are no shorter than a partition's rows.
@@ -199,22 +209,26 @@ static void load_blocks(RowOp *r, uint32_t i, int64_t p0, int64_t c0, int64_t bl
 
 static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
     const Node *n = rows_node(r, i);
-    int64_t per = r->group * r->pcols, period = rows_input_period(r, n), block = rows_input_block(r, n);
+    int64_t per = rows_stride(r), period = rows_input_period(r, n), block = rows_input_block(r, n);
     rows_loc(r, i);
+    if (r->batch && (period || block)) {
+        load_batches(r, i, p0, period, block);
+        return;
+    }
     if (block) {
         load_blocks(r, i, p0, c0, block);
         return;
     }
     if (n->draw) {
-        make_draws(r, i, first_element(r, p0, c0), r->flat ? r->w : per);
+        make_draws(r, i, first_element(r, p0, c0), per);
         return;
     }
     if (n->count) {
-        load_count(r, i, first_element(r, p0, c0), r->flat ? r->w : per);
+        load_count(r, i, first_element(r, p0, c0), per);
         return;
     }
     if (!period) {
-        load(r, i, 0, first_element(r, p0, c0), r->flat ? r->w : per, r->m, r->w);
+        load(r, i, 0, first_element(r, p0, c0), per, r->m, r->w);
         return;
     }
     if (period == 1 || period == r->group) {
@@ -250,7 +264,8 @@ static void move_joined(RowOp *r, const RowNumber *a, uint32_t n, int64_t p0, bo
     assert(n <= NUMBERS_MOST && NUMBERS_MOST <= REC_READS && NUMBERS_MOST <= REC_WRITES);
     for (uint32_t i = 0; i < n; i++)
         haz[i] = rows_haz(r, a[i].node);
-    View there = VIEW(mem_hbm(a->addr + (uint64_t)(p0 * r->group * size)), node->dtype, {r->m, r->group}, {n, far}, {r->group, 1});
+    int64_t step = r->batch ? 1 : r->group; // rows from a partition to the next
+    View there = VIEW(mem_hbm(a->addr + (uint64_t)(p0 * step * size)), node->dtype, {r->m, step}, {n, far}, {r->group, r->batch ? r->batch : 1});
     View here = VIEW((Mem){.addr = rows_place(r, a->node)}, node->dtype, {r->m}, {n, near}, {r->group, 1});
     rows_loc(r, a->node);
     emit_inst(r->e, isa_dma(ENG_SYNC, queue, out ? there : here, out ? here : there), out ? haz : NULL, out ? n : 0, out ? NULL : haz, out ? 0 : n);
@@ -290,13 +305,13 @@ static void store_outputs(RowOp *r, uint32_t node, int64_t p0, int64_t c0) {
     const Hlo *h = r->e->l->h;
     const HloRegion *region = hlo_op_region(h, hlo_at(h, r->s->op), 0);
     const HloOp *ret = region_return(h, region);
-    int64_t per = r->group * r->pcols;
+    int64_t per = rows_stride(r);
     if (r->epi && r->epi->keeps && node == r->product)
         store(r, node, ret->noperands, first_element(r, p0, c0), per, r->w);
     for (uint32_t k = 0; k < ret->noperands; k++) {
         if (r->e->row_node[hlo_operand(h, ret, k)] != node || r->s->nouts <= k || !r->e->l->refs.at[r->s->outs + k])
             continue; // not its result, or one that stays on the chip
-        store(r, node, k, first_element(r, p0, c0), r->flat ? r->w : per, r->w);
+        store(r, node, k, first_element(r, p0, c0), per, r->w);
     }
 }
 
@@ -479,7 +494,7 @@ void rows_open(RowOp *r) {
     assert(r->prow % r->group == 0);
     assert(r->sets > 0);
     assert(r->width > 0);
-    r->prow /= r->group;
+    r->prow /= r->batch ? 1 : r->group;
     r->slots = ARENA_NEWN(r->e->c->scratch, Haz, r->sets * r->nslots + 1);
     r->order = ARENA_NEWN(r->e->c->scratch, uint32_t, r->nodes.n + 1);
     r->reader = ARENA_NEWN(r->e->c->scratch, uint32_t, r->nodes.n + 1);
@@ -592,7 +607,19 @@ static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
     return r;
 }
 
-// With products before and behind: one row a partition, rows whole and two tiles at a time at least, or in chunks. NULL: does not fit.
+// What repeats does so with the batches of a tile.
+static bool repeats_with_batches(const RowOp *r) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = rows_node(r, i);
+        int64_t period = n->kind == NODE_INPUT && n->full ? rows_input_period(r, n) : 0, block = n->kind == NODE_INPUT && n->full ? rows_input_block(r, n) : 0;
+        if ((period > 1 && period != r->batch && period % (r->group * r->batch)) || block % (r->group * r->batch))
+            return false;
+    }
+    return true;
+}
+
+// With products before and behind: one row a partition, or one of each of several batches, rows whole and two tiles at a time at least; or in
+// chunks. NULL: does not fit.
 RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
     RowOp *r = row_op_make(e, s, b);
     if (b->width < b->n)
@@ -606,14 +633,16 @@ RowOp *rows_begin(Emit *e, const Step *s, Block *b) {
         if (psum > 1 || (n->psum && n->is_output)) // an instruction reads one operand there, a transfer none
             return NULL;
     }
-    r->prow = r->rows, r->pcols = r->cols, r->group = 1;
+    r->prow = r->rows, r->pcols = r->cols, r->group = b->together, r->batch = b->together > 1 ? b->m : 0;
+    if (r->batch && !repeats_with_batches(r))
+        return NULL;
     r->keep_outputs = true;
     rows_defer(r);
     if (b->width < b->n)
         return rows_forms(r) ? r : NULL;
     rows_fold(r);
     rows_lay_whole(r, true);
-    if (!rows_try_width(r, r->cols, 2))
+    if (!rows_try_width(r, r->group * r->cols, 2))
         return NULL;
     rows_fold_sums(r);
     return r;

@@ -96,6 +96,7 @@ typedef struct RowOp {
     int64_t first;              // … of the chunk
     int64_t prow, pcols, group; // partition rows, elements of each, rows in each
     int64_t group_most;         // … at most; 0: any number
+    int64_t batch;              // rows of a batch, where those in a partition are of several; 0: they follow each other
     uint32_t width;             // columns of a chunk, elements of a slot
     uint32_t levels;
     uint32_t nslots, slot_bytes, sets, set, column_set, column_bytes, slots_at;
@@ -155,6 +156,12 @@ static inline int64_t rows_input_kind(const RowOp *r, const Node *n) {
 static inline int64_t rows_input_period(const RowOp *r, const Node *n) {
     return rows_input_kind(r, n) == FUSED_COLUMNS ? rows_input_type(r, n)->elems / r->cols : 0;
 }
+
+// An instruction's operand may be one a row: a partition holds one, or each of several batches has an instruction of its own.
+static inline bool rows_single(const RowOp *r) { return r->group == 1 || r->batch; }
+
+// Elements from a partition's first row to the next one's.
+static inline int64_t rows_stride(const RowOp *r) { return r->flat ? r->w : r->batch ? r->pcols : r->group * r->pcols; }
 
 // Rows that read the same row of an operand; 0: it is not one of blocks.
 static inline int64_t rows_input_block(const RowOp *r, const Node *n) {

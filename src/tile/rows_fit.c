@@ -269,7 +269,7 @@ static uint32_t sets_most(const RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n && r->block; i++)
         if (rows_node(r, i)->draw)
             return DRAWN_SETS;
-    return ROW_SETS;
+    return r->batch ? DRAWN_SETS : ROW_SETS;
 }
 
 bool rows_try_width(RowOp *r, int64_t width, uint32_t least_sets) {

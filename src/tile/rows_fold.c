@@ -9,7 +9,7 @@
 
 static bool is_scalar_operand(const RowOp *r, uint32_t i) { // a number, or f32 once a partition
     const Node *n = rows_node(r, rows_narrow(r, i));
-    return n->kind == NODE_CONST || (n->dtype == DT_F32 && (n->scalar || (!n->full && r->group == 1)));
+    return n->kind == NODE_CONST || (n->dtype == DT_F32 && (n->scalar || (!n->full && rows_single(r))));
 }
 
 static bool may_fold(const Node *n) {
@@ -183,7 +183,7 @@ void rows_fold(RowOp *r) {
 }
 
 void rows_fold_sums(RowOp *r) {
-    for (uint32_t i = 0; i < r->nodes.n && r->group == 1; i++) {
+    for (uint32_t i = 0; i < r->nodes.n && rows_single(r); i++) {
         const Node *n = rows_node(r, i);
         if (n->kind != NODE_REDUCE || (n->code != HLO_ADD && n->code != HLO_MAXIMUM))
             continue;

@@ -27,7 +27,7 @@ Arg rows_arg(RowOp *r, uint32_t i, bool full) {
     if (n->kind == NODE_CONST)
         return (Arg){.kind = ARG_NUMBER, .node = from, .value = n->value};
     Arg a = {.kind = ARG_TENSOR, .node = from, .dtype = n->dtype, .addr = rows_place(r, from), .haz = rows_haz(r, from)};
-    if (n->scalar || (full && !n->full && r->group == 1))
+    if (n->scalar || (full && !n->full && rows_single(r)))
         a.kind = ARG_COLUMN;
     if (n->full) {
         a.step[0] = n->resident ? 0 : (int32_t)row_pitch(r, n);
@@ -101,18 +101,40 @@ static double engine_ns(const RowOp *r, int engine, bool full) {
     return cost_pass(r->e->chip, engine, fmax(full ? r->w : (double)r->group, r->e->chip->engine_min_cycles));
 }
 
+static bool is_per_row(const RowOp *r, uint64_t a) { return addr_space(a) == SPACE_SBUF && addr_poff(a) >= r->spare_at; } // not one for all
+
+// Where an operand or result is one a row and a partition holds rows of several batches, each of these has its own.
+static void put_each(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *const *writes, uint32_t nwrites) {
+    bool a = is_per_row(r, in.a), b = is_per_row(r, in.b), each = r->batch && in.n[2] && in.op != ISA_REDUCE && (a || b || in.res);
+    uint32_t times = each ? in.n[1] : 1;
+    for (uint32_t g = 0; g < times; g++) {
+        IsaInst one = in;
+        if (each) {
+            one.n[1] = in.n[2], one.n[2] = 0;
+            one.d[1] = in.d[2], one.s[1] = in.s[2], one.t[1] = in.t[2];
+            one.d[2] = one.s[2] = one.t[2] = 0;
+            one.dst += (uint64_t)(g * (int64_t)in.d[1] * (int64_t)dtype_bytes(in.dtype));
+            one.src += (uint64_t)(g * (int64_t)in.s[1] * (int64_t)dtype_bytes(in.stype));
+            one.src1 += in.src1 ? (uint64_t)(g * (int64_t)in.t[1] * (int64_t)dtype_bytes(in.ttype)) : 0;
+            one.a += a ? g * dtype_bytes(in.atype) : 0;
+            one.b += b ? g * dtype_bytes(in.atype) : 0;
+            one.res += in.res ? g * dtype_bytes(in.rtype) : 0;
+        }
+        r->busy[in.engine] += cost_inst(r->e->chip, NULL, &one);
+        emit_inst(r->e, one, reads, n, writes, nwrites);
+    }
+}
+
 void rows_put(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write) {
     assert(write);
     assert(n <= REC_READS);
-    r->busy[in.engine] += cost_inst(r->e->chip, NULL, &in);
-    emit_inst(r->e, in, reads, n, &write, 1);
+    put_each(r, in, reads, n, &write, 1);
 }
 
 // One that gives the sum or the largest of a row as well.
 static void put_reducing(RowOp *r, IsaInst in, Haz *const *reads, uint32_t n, Haz *write, int op, const Arg *to) {
     in.res = to->addr, in.rtype = to->dtype, in.rop = (uint8_t)op, in.rcmd = RCMD_RESET_REDUCE;
-    r->busy[in.engine] += cost_inst(r->e->chip, NULL, &in);
-    emit_inst(r->e, in, reads, n, (Haz *[]){write, to->haz}, 2);
+    put_each(r, in, reads, n, (Haz *[]){write, to->haz}, 2);
 }
 
 // For an instruction between these two: the vector engine is faster on 16-bit floats.
@@ -397,12 +419,12 @@ static void put_dropout(RowOp *r, const Node *n, const Arg *dst) {
     Arg a = rows_arg(r, n->src[1], true), b = rows_arg(r, n->src[2], true);
     bool chosen = a.kind == ARG_TENSOR;
     const Arg *x = chosen ? &a : &b;
-    Arg numbers = {.step = {(int32_t)(r->tiles > 1 ? PARTITIONS * r->cols : r->cols), 1}};
+    Arg numbers = {.step = {(int32_t)((r->tiles > 1 ? PARTITIONS : r->batch ? r->batch : 1) * r->cols), 1}};
     IsaInst in = rows_make(r, ISA_DROPOUT_AT, ENG_VECTOR, dst, x, true);
     assert(x->kind == ARG_TENSOR);
     set_strides(r, in.t, &numbers, true);
     in.src1 = addr_sbuf(0, flags->state_at), in.ttype = DT_UI32;
-    in.imm = (int32_t)r->first, in.t[0] = (int32_t)(r->flat ? r->w : r->group * r->pcols);
+    in.imm = (int32_t)r->first, in.t[0] = (int32_t)rows_stride(r);
     rows_draw_by(r, &in, flags, chosen);
     rows_put(r, in, (Haz *[]){x->haz, &flags->haz[0]}, 2, dst->haz);
 }
