@@ -100,7 +100,7 @@ static bool gather(const Hlo *h, Factors *f, ValueId v, uint32_t depth) {
     if (op && op->code == HLO_DIVIDE && (splat_value(h, hlo_operand(h, op, 1)) || is_per_row(h, hlo_operand(h, op, 1))))
         return gather(h, f, hlo_operand(h, op, 0), depth + 1) && add_factor(h, f, hlo_operand(h, op, 1), true);
     if (op && op->code == HLO_SELECT && splat_is_zero(h, hlo_operand(h, op, 2)) && f->npreds < PREDS_MAX) {
-        f->preds[f->npreds++] = hlo_operand(h, op, 0);
+        f->preds[f->npreds++] = twins_plain(h, hlo_operand(h, op, 0));
         return gather(h, f, hlo_operand(h, op, 1), depth + 1);
     }
     if (!f->dot && find_dot(h, f, v))
