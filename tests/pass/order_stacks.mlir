@@ -1,6 +1,6 @@
 // What goes into a loop's stack nobody waits for, however near the stack's update stands: the product that reads a piece of the weights for
 // the next iteration goes before the one whose result updates it.
-// run: otrn compile %s --cache=off --target=trn2 --lnc=1 --dump=nest
+// run: otrn compile %s --cache=off --target=trn2 --lnc=1 --dump=nest --disable-pass=hoist
 // expect: loop while
 // expect: k(192:1:1)
 // expect: k(256:160:192)
