@@ -10,19 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-static ValueId times(Mats *q, ValueId x, ValueId y) { return walk_binary(q->w, HLO_MULTIPLY, x, y); }
-static ValueId minus(Mats *q, ValueId x, ValueId y) { return walk_binary(q->w, HLO_SUBTRACT, x, y); }
-static ValueId compared(Mats *q, int64_t direction, ValueId x, ValueId y) { return walk_compare(q->w, direction, CMPT_NOTYPE, x, y); }
 
 // carried: the matrices, the product of the rotations, and what off-diagonal elements may be left (real, [b]).
 static void eigh_step(Mats *q, ValueId step, const ValueId *carried, ValueId *next) {
     Walk *w = q->w;
-    ValueId a = carried[0], pair = turn_pairs(q, step), same = compared(q, CMP_EQ, mats_places(q, q->all, 1), mats_places(q, q->all, 2));
-    ValueId own = mats_real(q, mats_total(q, HLO_ADD, mats_where(q, same, a, 0), 2, q->rows));
+    ValueId a = carried[0], pair = turn_pairs(q, step), same = mats_compared(q, CMP_EQ, mats_places(q, q->all, 1), mats_places(q, q->all, 2));
+    ValueId own = mats_real(q, mats_diagonal(q, a, 2));
     Turn t = turn_of(q, pair, own, mats_total(q, HLO_ADD, mats_where(q, pair, a, 0), 2, q->rows));
     ValueId made = mats_where(q, pair, mats_number(q, q->all, q->dtype, 0), 0);
     made = walk_select(w, pair, made, turn_rows(q, &t, turn_columns(q, &t, a)));
-    ValueId diagonal = minus(q, own, t.change);
+    ValueId diagonal = mats_minus(q, own, t.change);
     next[0] = walk_select(w, same, mats_wide(q, mats_element(q, diagonal), mats_at, q->all), made);
     next[1] = turn_columns(q, &t, carried[1]);
     next[2] = carried[2];
@@ -30,23 +27,23 @@ static void eigh_step(Mats *q, ValueId step, const ValueId *carried, ValueId *ne
 
 static ValueId squares(Mats *q, ValueId v) { // their sum, [b]
     ValueId size = mats_size(q, v);
-    return mats_total(q, HLO_ADD, mats_total(q, HLO_ADD, times(q, size, size), 2, q->rows), 1, q->one);
+    return mats_total(q, HLO_ADD, mats_total(q, HLO_ADD, mats_times(q, size, size), 2, q->rows), 1, q->one);
 }
 
 static ValueId eigh_more(Mats *q, const ValueId *carried) {
-    ValueId off = compared(q, CMP_NE, mats_places(q, q->all, 1), mats_places(q, q->all, 2));
-    ValueId left = minus(q, squares(q, mats_where(q, off, carried[0], 0)), carried[2]);
+    ValueId off = mats_compared(q, CMP_NE, mats_places(q, q->all, 1), mats_places(q, q->all, 2));
+    ValueId left = mats_minus(q, squares(q, mats_where(q, off, carried[0], 0)), carried[2]);
     TypeId scalar = hlo_type_tensor(q->w->hlo, q->real, 0, NULL);
     ValueId zero = walk_number(q->w, scalar, 0);
-    return compared(q, CMP_GT, mats_total(q, HLO_MAXIMUM, left, 0, scalar), zero);
+    return mats_compared(q, CMP_GT, mats_total(q, HLO_MAXIMUM, left, 0, scalar), zero);
 }
 
 // Its triangle and that one's mirror image, with a real diagonal.
 static ValueId hermitian(Mats *q, ValueId a, bool lower) {
     static const int64_t perm[3] = {0, 2, 1};
     ValueId i = mats_places(q, q->all, 1), j = mats_places(q, q->all, 2), mirror = mats_conjugate(q, walk_transpose(q->w, a, perm));
-    ValueId chosen = walk_select(q->w, compared(q, lower ? CMP_GT : CMP_LT, i, j), a, mirror);
-    return walk_select(q->w, compared(q, CMP_EQ, i, j), mats_element(q, mats_real(q, a)), chosen);
+    ValueId chosen = walk_select(q->w, mats_compared(q, lower ? CMP_GT : CMP_LT, i, j), a, mirror);
+    return walk_select(q->w, mats_compared(q, CMP_EQ, i, j), mats_element(q, mats_real(q, a)), chosen);
 }
 
 static void eigh_check(Mats *q, const HloOp *op) {
@@ -66,19 +63,11 @@ ValueId expand_eigh(Walk *w, const HloOp *op) {
     mats_read(&q, op);
     eigh_check(&q, op);
     q.k = TURN_SWEEPS * turn_rounds(q.n);
-    ValueId a = hermitian(&q, walk_shape(w, hlo_operand(h, op, 0), q.all), lower), size = mats_size(&q, a);
-    TypeId one = mats_typed(&q, q.one, q.real);
-    ValueId largest = mats_total(&q, HLO_MAXIMUM, mats_total(&q, HLO_MAXIMUM, size, 2, q.rows), 1, q.one);
-    ValueId finite = walk_op(w, HLO_IS_FINITE, 1, &largest, mats_typed(&q, q.one, DT_I1)), zero = walk_number(w, one, 0);
-    ValueId usual = walk_binary(w, HLO_AND, finite, compared(&q, CMP_GT, largest, zero));
-    ValueId scale = mats_where(&q, usual, largest, 1), wide = mats_wide(&q, mats_element(&q, scale), mats_at, q.all);
-    a = mats_where(&q, mats_wide(&q, finite, mats_at, q.all), walk_binary(w, HLO_DIVIDE, a, wide), 0);
+    ValueId scale, finite, a = mats_scaled(&q, hermitian(&q, walk_shape(w, hlo_operand(h, op, 0), q.all), lower), &scale, &finite);
     double eps = q.real == DT_F64 ? 0x1p-52 : 0x1p-23;
-    ValueId goal = times(&q, squares(&q, a), walk_number(w, one, eps * eps));
+    ValueId goal = mats_times(&q, squares(&q, a), walk_number(w, mats_type_of(&q, scale), eps * eps));
     ValueId out = mats_steps(&q, false, eigh_more, eigh_step, 3, (ValueId[]){a, mats_identity(&q), goal}), v = out + 1;
-    ValueId same = compared(&q, CMP_EQ, mats_places(&q, q.all, 1), mats_places(&q, q.all, 2));
-    ValueId values = mats_real(&q, mats_total(&q, HLO_ADD, mats_where(&q, same, out, 0), 2, q.rows));
-    values = times(&q, values, mats_wide(&q, scale, mats_at, q.rows));
+    ValueId values = mats_times(&q, mats_real(&q, mats_diagonal(&q, out, 2)), mats_wide(&q, scale, mats_at, q.rows));
     if (ascends)
         turn_sort(&q, &q, &v, &values);
     values = mats_where(&q, mats_wide(&q, finite, mats_at, q.rows), values, NAN);

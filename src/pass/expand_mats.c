@@ -115,9 +115,26 @@ ValueId mats_column(Mats *q, ValueId a, ValueId step) {
     return mats_total(q, HLO_ADD, mats_where(q, mats_along(q, CMP_EQ, q->all, 2, step), a, 0), 2, q->rows);
 }
 
+static ValueId on_diagonal(Mats *q) { return mats_compared(q, CMP_EQ, mats_places(q, q->all, 1), mats_places(q, q->all, 2)); }
+
 ValueId mats_identity(Mats *q) {
-    ValueId same = walk_compare(q->w, CMP_EQ, CMPT_NOTYPE, mats_places(q, q->all, 1), mats_places(q, q->all, 2));
+    ValueId same = on_diagonal(q);
     return mats_where(q, same, mats_number(q, q->all, q->dtype, 1), 0);
+}
+
+ValueId mats_diagonal(Mats *q, ValueId a, int64_t over) {
+    ValueId same = on_diagonal(q);
+    return mats_total(q, HLO_ADD, mats_where(q, same, a, 0), over, over == 1 ? q->cols : q->rows);
+}
+
+ValueId mats_scaled(Mats *q, ValueId a, ValueId *scale, ValueId *finite) {
+    Walk *w = q->w;
+    ValueId largest = mats_total(q, HLO_MAXIMUM, mats_total(q, HLO_MAXIMUM, mats_size(q, a), 2, q->rows), 1, q->one);
+    *finite = walk_op(w, HLO_IS_FINITE, 1, &largest, mats_typed(q, q->one, DT_I1));
+    ValueId zero = walk_number(w, mats_type_of(q, largest), 0), some = mats_compared(q, CMP_GT, largest, zero);
+    *scale = mats_where(q, walk_binary(w, HLO_AND, *finite, some), largest, 1);
+    a = walk_binary(w, HLO_DIVIDE, a, mats_wide(q, mats_element(q, *scale), mats_at, q->all));
+    return mats_where(q, mats_wide(q, *finite, mats_at, q->all), a, 0);
 }
 
 ValueId mats_steps(Mats *q, bool back, MatsMore *more, MatsStep *body, uint32_t n, const ValueId *init) {

@@ -36,6 +36,12 @@ ValueId mats_along(Mats *q, int64_t direction, TypeId shape, int64_t dim, ValueI
 ValueId mats_conjugate(Mats *q, ValueId v);
 ValueId mats_column(Mats *q, ValueId a, ValueId step); // [b, m]
 ValueId mats_identity(Mats *q);
+ValueId mats_diagonal(Mats *q, ValueId a, int64_t over); // [b, n] where rows (1) are summed, [b, m] where columns (2) are
+// The matrices divided by their largest elements' sizes, so that squares neither overflow nor vanish; zeros where they have no finite one.
+ValueId mats_scaled(Mats *q, ValueId a, ValueId *scale, ValueId *finite); // both [b]
+static inline ValueId mats_times(Mats *q, ValueId x, ValueId y) { return walk_binary(q->w, HLO_MULTIPLY, x, y); }
+static inline ValueId mats_minus(Mats *q, ValueId x, ValueId y) { return walk_binary(q->w, HLO_SUBTRACT, x, y); }
+static inline ValueId mats_compared(Mats *q, int64_t direction, ValueId x, ValueId y) { return walk_compare(q->w, direction, CMPT_NOTYPE, x, y); }
 
 ValueId mats_real(Mats *q, ValueId v);
 ValueId mats_size(Mats *q, ValueId v);                   // of each element

@@ -9,15 +9,13 @@
 
 #include <math.h>
 
-static ValueId times(Mats *q, ValueId x, ValueId y) { return walk_binary(q->w, HLO_MULTIPLY, x, y); }
-static ValueId compared(Mats *q, int64_t direction, ValueId x, ValueId y) { return walk_compare(q->w, direction, CMPT_NOTYPE, x, y); }
-static ValueId squared(Mats *q, ValueId v) { return times(q, mats_size(q, v), mats_size(q, v)); }
+static ValueId squared(Mats *q, ValueId v) { return mats_times(q, mats_size(q, v), mats_size(q, v)); }
 static ValueId turned_over(Mats *q, ValueId v) { return mats_conjugate(q, walk_transpose(q->w, v, (int64_t[]){0, 2, 1})); }
 
 // q in the loop: both matrices, of which the first m - n rows are a.
 static ValueId of_matrix(Mats *q, ValueId v) { // zero below
     ValueId row = mats_places(q, q->all, 1);
-    return mats_where(q, compared(q, CMP_LT, row, walk_number(q->w, mats_type_of(q, row), (double)(q->m - q->n))), v, 0);
+    return mats_where(q, mats_compared(q, CMP_LT, row, walk_number(q->w, mats_type_of(q, row), (double)(q->m - q->n))), v, 0);
 }
 
 // carried: the matrices, and rounds since there was something to rotate.
@@ -27,25 +25,25 @@ static void svd_step(Mats *q, ValueId step, const ValueId *carried, ValueId *nex
     ValueId pair = turn_pairs(&s, step), square = mats_where(&s, pair, mats_number(&s, s.all, s.dtype, 1), 0);
     ValueId x = of_matrix(q, carried[0]), partner = mats_product(q, x, square);
     ValueId own = mats_total(q, HLO_ADD, squared(q, x), 1, s.rows);
-    ValueId element = mats_total(q, HLO_ADD, times(q, mats_conjugate(q, x), partner), 1, s.rows);
+    ValueId element = mats_total(q, HLO_ADD, mats_times(q, mats_conjugate(q, x), partner), 1, s.rows);
     ValueId other = mats_total(&s, HLO_ADD, mats_where(&s, pair, mats_wide(&s, own, mats_outer, s.all), 0), 2, s.rows);
     // |element| beside the lengths' product: what is below a quarter of the last bit is nothing
     double eps = q->real == DT_F64 ? 0x1p-52 : 0x1p-23;
     TypeId real = mats_type_of(q, own);
-    ValueId bound = times(q, walk_unary(w, HLO_SQRT, own), walk_unary(w, HLO_SQRT, other)), size = mats_size(q, element);
-    ValueId some = compared(q, CMP_GT, size, times(q, bound, walk_number(w, real, eps / 4)));
+    ValueId bound = mats_times(q, walk_unary(w, HLO_SQRT, own), walk_unary(w, HLO_SQRT, other)), size = mats_size(q, element);
+    ValueId some = mats_compared(q, CMP_GT, size, mats_times(q, bound, walk_number(w, real, eps / 4)));
     Turn t = turn_of(&s, pair, own, mats_where(q, some, element, 0));
     next[0] = turn_columns(q, &t, carried[0]);
-    ValueId much = compared(q, CMP_GT, size, times(q, bound, walk_number(w, real, eps * sqrt((double)(q->m - q->n)))));
+    ValueId much = mats_compared(q, CMP_GT, size, mats_times(q, bound, walk_number(w, real, eps * sqrt((double)(q->m - q->n)))));
     TypeId count = mats_type_of(q, carried[1]), flags = mats_typed(q, real, DT_I32);
     ValueId any = mats_total(q, HLO_MAXIMUM, mats_where(q, much, walk_number(w, flags, 1), 0), 1, q->one);
     any = mats_total(q, HLO_MAXIMUM, any, 0, count);
     ValueId quiet = walk_binary(w, HLO_ADD, carried[1], walk_number(w, count, 1)), none = walk_number(w, count, 0);
-    next[1] = walk_select(w, compared(q, CMP_EQ, any, none), quiet, none);
+    next[1] = walk_select(w, mats_compared(q, CMP_EQ, any, none), quiet, none);
 }
 
 static ValueId svd_more(Mats *q, const ValueId *carried) {
-    return compared(q, CMP_LT, carried[1], walk_number(q->w, mats_type_of(q, carried[1]), (double)turn_rounds(q->n)));
+    return mats_compared(q, CMP_LT, carried[1], walk_number(q->w, mats_type_of(q, carried[1]), (double)turn_rounds(q->n)));
 }
 
 static ValueId part(Mats *q, ValueId v, int64_t row, int64_t rows) { // some rows
@@ -72,9 +70,8 @@ static ValueId orthonormal(Mats *q, const HloOp *op, ValueId x, int64_t columns)
     HloOp qr = mats_call_as(w, op, "Qr", "", 1, &x, 2, (TypeId[]){q->all, list});
     ValueId in[2] = {expand_qr(w, &qr)};
     in[1] = w->repl.at[qr.results + 1];
-    ValueId same = compared(q, CMP_EQ, mats_places(q, q->all, 1), mats_places(q, q->all, 2));
-    ValueId diagonal = mats_real(q, mats_total(q, HLO_ADD, mats_where(q, same, in[0], 0), 1, q->cols));
-    ValueId zero = walk_number(w, mats_type_of(q, diagonal), 0), negative = compared(q, CMP_LT, diagonal, zero);
+    ValueId diagonal = mats_real(q, mats_diagonal(q, in[0], 1));
+    ValueId zero = walk_number(w, mats_type_of(q, diagonal), 0), negative = mats_compared(q, CMP_LT, diagonal, zero);
     Mats wide = mats_of(q, q->m, columns);
     in[0] = columns > q->n ? padded(q, in[0], 0, columns - q->n) : in[0];
     HloOp product = mats_call_as(w, op, "ProductOfElementaryHouseholderReflectors", "", 2, in, 1, &wide.all);
@@ -85,7 +82,7 @@ static ValueId orthonormal(Mats *q, const HloOp *op, ValueId x, int64_t columns)
         ValueId one = mats_number(q, hlo_type_tensor(w->hlo, q->dtype, 0, NULL), q->dtype, 1);
         sign = walk_pad(w, sign, one, (int64_t[]){0, 0}, (int64_t[]){0, columns - q->n}, (int64_t[]){0, 0}, type);
     }
-    return times(q, u, mats_wide(q, sign, mats_outer, wide.all));
+    return mats_times(q, u, mats_wide(q, sign, mats_outer, wide.all));
 }
 
 static MatsSvd svd_tall(Mats *q, const HloOp *op, ValueId a, int mode) { // m >= n
@@ -126,14 +123,7 @@ MatsSvd mats_svd(Mats *q, const HloOp *op, int mode) {
     Hlo *h = w->hlo;
     bool tall = q->m >= q->n;
     svd_check(q, op, mode, tall ? q->n : q->m);
-    ValueId a = walk_shape(w, hlo_operand(h, op, 0), q->all), size = mats_size(q, a);
-    TypeId one = mats_typed(q, q->one, q->real);
-    ValueId largest = mats_total(q, HLO_MAXIMUM, mats_total(q, HLO_MAXIMUM, size, 2, q->rows), 1, q->one);
-    ValueId finite = walk_op(w, HLO_IS_FINITE, 1, &largest, mats_typed(q, q->one, DT_I1));
-    ValueId usual = walk_binary(w, HLO_AND, finite, compared(q, CMP_GT, largest, walk_number(w, one, 0)));
-    ValueId scale = mats_where(q, usual, largest, 1);
-    a = walk_binary(w, HLO_DIVIDE, a, mats_wide(q, mats_element(q, scale), mats_at, q->all));
-    a = mats_where(q, mats_wide(q, finite, mats_at, q->all), a, 0);
+    ValueId scale, finite, a = mats_scaled(q, walk_shape(w, hlo_operand(h, op, 0), q->all), &scale, &finite);
     Mats turned = mats_of(q, q->n, q->m);
     MatsSvd made = svd_tall(tall ? q : &turned, op, tall ? a : turned_over(q, a), mode);
     if (!tall && mode != 'N') {
@@ -141,7 +131,7 @@ MatsSvd mats_svd(Mats *q, const HloOp *op, int mode) {
         made.right = turned_over(q, made.left), made.left = left;
     }
     made.finite = finite;
-    made.values = times(q, made.values, mats_wide(q, scale, mats_at, mats_type_of(q, made.values)));
+    made.values = mats_times(q, made.values, mats_wide(q, scale, mats_at, mats_type_of(q, made.values)));
     ValueId *const results[] = {&made.values, &made.left, &made.right};
     for (uint32_t i = 0; i < 3; i++)
         if (i && mode == 'N') // nobody reads them
