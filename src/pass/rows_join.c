@@ -75,7 +75,7 @@ static bool may_be_before(const Join *j, ValueId v, OpId id, int depth) {
     if (users_there_before(&j->u, v, id))
         return true;
     OpId def = h->values.at[v].def;
-    if (!def || depth == CHAIN_MAX || j->u.region[def] != j->u.region[id] || j->taken[def])
+    if (!def || def == id || depth == CHAIN_MAX || j->u.region[def] != j->u.region[id] || j->taken[def])
         return false;
     const HloOp *op = hlo_at(h, def);
     bool view = op->code == HLO_RESHAPE || op->code == HLO_DYNAMIC_SLICE || op->code == HLO_DRAW; // whoever reads draws makes them
