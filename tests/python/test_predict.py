@@ -847,3 +847,13 @@ def test_automatic_casting(kind):
     sums = [sum("stablehlo.add" in line and wide in line for line in text.splitlines()) for text in texts]
     products = [[line for line in text.splitlines() if "dot_general" in line and "xf32>, tensor" in line] for text in texts]
     assert sums[1] > sums[0] and not any(products)
+
+
+def test_input():
+    """A step waits for its pictures where they come slower than it computes, and for nothing where they do not."""
+    large, few = (config.model(dict(KINDS["vit"][0], num_hidden_layers=1, hidden_size=64, intermediate_size=64, image_size=image, patch_size=image // 2)) for image in (1024, 16))
+    slow, quick = (compose.step(job_of(m, "trn2.48xlarge", global_batch=256), layout.Layout(dp=64, micro_batch=4), price.Prices(machines.machine("trn2.48xlarge"))) for m in (large, few))
+    assert slow["input_s"] == pytest.approx(4 * 4 * (3 * 1024**2 + 1) * 4 / 16e9) and slow["step_s"] == pytest.approx(slow["input_s"])
+    assert "input" not in quick["seconds"] and 0 < quick["input_s"] < quick["step_s"]
+    tokens = lambda name: size.input_bytes(config.model(CONFIGS.get(name) or KINDS[name][0]), 128)
+    assert (tokens("llama"), tokens("bert"), tokens("t5")) == (1024, 4 * (3 * 128 + 2), 4 * (128 + 64))

@@ -16,7 +16,7 @@ import math
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import check, turns_ahead
 from opentrn._predict.price import KINDS
-from opentrn._predict.size import layer_work, model_flops, pairs, parameters, tokens_of
+from opentrn._predict.size import input_bytes, layer_work, model_flops, pairs, parameters, tokens_of
 from opentrn._predict.spec import wanted
 
 BYTES = {"bf16": 2, "fp32": 4}
@@ -29,6 +29,7 @@ UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
 # published BERT-large steps grow by 4 to 20 % (9 in the mean) and GPT3's by 2 to 8 %, which are its reduction's.
 SLOWEST = 0.011
+HOST = 16e9  # bytes a second from the host's memory to a chip (a figure of NKI's documentation)
 _SIMULATED = 8  # micro-batches for each stage, event by event; those behind them go at the slowest stage's pace
 _HLO = {"bf16": "bf16", "fp32": "f32"}
 
@@ -276,6 +277,8 @@ def step(job, x, prices):
     update = p.update(*p.heaviest())
     seconds["reduction"], seconds["gathering"] = 1e-6 * update["reducing_us"], 1e-6 * update["gathering_us"]
     seconds["optimizer"] = (update["total_us"] + job.machine.dispatch_us) * 1e-6 - seconds["reduction"] - seconds["gathering"]
+    given = m * input_of(job, x)
+    seconds["input"] = max(given - sum(seconds.values()), 0.0)  # what comes for the next step comes beside this one
     seconds["waiting"] = SLOWEST * math.log2(job.nodes) * sum(seconds.values())
     seconds = {k: v for k, v in seconds.items() if v}
     comm = m * busy[slow] + passing + 1e-6 * update["comm_us"]
@@ -284,10 +287,17 @@ def step(job, x, prices):
     then = lambda table: {k: v / speed for k, v in table.items()}
     told = _told(job, x, p, line, update, then(seconds), comm / speed, shown / speed)
     told["intensity"]["flops_per_s"] *= speed
+    told["input_s"] = given
     told["collectives"] = then(_kinds_of(p, line[slow], m, update, passing))
     if month:
         told["as_of"] = {"month": month, "speed": speed}
     return told | ({"rounds": {"s": [v / speed for v in micro], "forward_share": there, "passing_s": along / speed}} if x.pp > 1 else {})
+
+
+def input_of(job, x):
+    """Seconds that a micro-batch takes from the host to a device, beside the chip's other devices."""
+    beside = max(job.machine.devices / job.machine.chips, 1)
+    return x.micro_batch * input_bytes(job.model, job.seq) / x.cp * beside / HOST
 
 
 def _kinds_of(p, stage, micros, update, passing):

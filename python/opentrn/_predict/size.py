@@ -51,6 +51,13 @@ def tokens_of(m, seq):
     return (m.image // m.patch) ** 2 + 1 if m.task == "classes" else seq
 
 
+def input_bytes(m, seq):
+    """Of a sequence, or of a picture, as it comes: indices of four bytes for tokens and targets, of masked ones for kinds of sentences too, or fp32 pixels."""
+    if m.task == "classes":
+        return 4 * (3 * m.image**2 + 1)
+    return 4 * {"lm": 2 * seq, "mlm": 3 * seq + 2, "span": seq + 2 * wanted(seq)}[m.task]
+
+
 def pairs(m, seq):
     """Positions that see each other, masked or not: no more than the window's."""
     return seq * min(seq, m.window or seq)
