@@ -15,7 +15,7 @@ from conftest import ROOT
 from test_sane import FAMILIES
 
 sys.path.insert(0, str(ROOT / "python"))
-from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search
+from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search, size
 from opentrn._predict.fault import Fault, TooLarge
 
 SMALL = dict(FAMILIES["llama"], hidden_size=256, intermediate_size=512, num_attention_heads=8, num_key_value_heads=4, num_hidden_layers=4, vocab_size=1024)
@@ -233,3 +233,16 @@ def test_first_ten_on_a_gpu_differ():
         other = roof.step(job, dataclasses.replace(first, micro_batch=n))
         assert other["step_s"] == pytest.approx(best["step_s"], rel=1e-6) and other["hbm_peak_bytes"] >= best["hbm_peak_bytes"]
     assert "takes as long" in search.why(best, best) and "as long" not in search.why(best, {**rows[1][1], "alike": []})
+
+
+def test_what_is_tried():
+    """Micro-batches of short sequences are large ones too; encoders are cut into stages, and pictures' models at all, where one device cannot hold them."""
+    def tried(name, what, nodes=1, seq=512, **larger):
+        m = dataclasses.replace(config.model(FAMILIES[name]), **larger)
+        return sorted({getattr(x, what) for x in search.candidates(layout.Job(m, machines.machine("trn1.32xlarge"), nodes, size.tokens_of(m, seq), 4096), {})})
+
+    assert tried("llama", "micro_batch", seq=4096) == [1, 2, 4] and tried("bert", "micro_batch") == [1, 8, 16, 32] and tried("bert", "micro_batch", nodes=32) == [1, 2, 4, 8, 16, 32]
+    large = dict(layers=48, width=6144, heads=48, kv=48, head=128, hidden=24576)
+    for name in ("bert", "vit", "t5"):
+        assert tried(name, "pp") == [1] and tried(name, "pp", **large | (dict(decoder=48) if name == "t5" else {})) == [1, 2, 4, 8, 16]
+    assert tried("vit", "tp") == [1] and tried("vit", "tp", **large) == [1, 2, 4, 8, 16]

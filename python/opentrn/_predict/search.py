@@ -18,6 +18,7 @@ from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import RECOMPUTE, Layout, check, scheduled
 from opentrn._predict.size import model_flops, parameters, work
 
+_TOKENS = 16384  # of a micro-batch, about the most that are tried
 _TOGETHER = 12  # programs that are priced beside each other
 _LAYER = 1 / 8  # of the instructions that a program may have, those of one layer
 _NEAR = 1.15  # times this much apart are told apart when layouts are put in order
@@ -33,8 +34,9 @@ def candidates(job, given):
     """Layouts that divide; given: names of Layout with the user's values."""
     m, have = job.model, job.nodes * job.machine.devices
     one = lambda name, values: [given[name]] if given.get(name) is not None else values
-    pp = _powers(min(m.layers, 16)) if m.task == "lm" else [1]
-    tp = _powers(min(m.heads, job.machine.devices)) if m.task != "classes" else [1]
+    large = sum(parameters(m)) * 16 > job.machine.memory  # with gradients and moments, for one device
+    pp = _powers(min(m.layers + m.decoder, 16)) if m.task == "lm" or large else [1]
+    tp = _powers(min(m.heads, job.machine.devices)) if m.task != "classes" or large else [1]
     cp = _powers(job.seq // 16384) if m.task == "lm" and job.seq >= 32768 else [1]
     ep = _powers(m.experts) if m.experts else [1]
     fixed = {k: given[k] for k in ("sp", "attention") if given.get(k) is not None}
@@ -43,8 +45,9 @@ def candidates(job, given):
     for a, b, c, e in itertools.product(one("tp", tp), one("pp", pp), one("cp", cp), one("ep", ep)):
         if have % (a * b * c):
             continue
+        every = have // (a * b * c)
         for dp, zero, micro, again, schedule in itertools.product(
-            one("dp", [have // (a * b * c)]), one("zero", (0, 1, 3)), one("micro_batch", (1, 2, 4)), recompute, schedules(m, b, given)
+            one("dp", [every]), one("zero", (0, 1, 3)), one("micro_batch", _micros(job, every)), recompute, schedules(m, b, given)
         ):
             if zero and dp * c == 1 and given.get("zero") is None:  # one replica shares nothing
                 continue
@@ -54,6 +57,12 @@ def candidates(job, given):
             except Fault:
                 continue
             yield x
+
+
+def _micros(job, dp):
+    """Micro-batches that are tried: short sequences fill the engines only together."""
+    most = _powers(max(min(max(_TOKENS // job.seq, 4), job.global_batch // dp), 1))[-1]
+    return sorted({1, *(max(most // n, 1) for n in (1, 2, 4))})
 
 
 def _undivided(job, given):
@@ -76,7 +85,7 @@ def _undivided(job, given):
 def schedules(m, pp, given):
     """Those of a pipeline, as fields of Layout: what is given, else 1f1b with stages whole and in two pieces."""
     told = scheduled({k: given[k] for k in ("schedule", "chunks") if given.get(k) is not None})
-    return [told] if told or pp == 1 or m.layers % (2 * pp) else [{}, scheduled({"chunks": 2})]
+    return [told] if told or pp == 1 or m.decoder or m.layers % (2 * pp) else [{}, scheduled({"chunks": 2})]
 
 
 def least_memory(job, x):
