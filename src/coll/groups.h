@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define COMM_RANKS_MAX 1024                 // devices that run one program together
-#define PROGRAM_DEVICES_MAX 131072          // devices a program may be written for: compiled and priced, not run
+#define PROGRAM_DEVICES_MAX 1048576         // devices a program may be written for: compiled and priced, not run
 #define COMM_SEATS_MAX (2 * COMM_RANKS_MAX) // their cores
 
 typedef struct Grid {

@@ -9,10 +9,10 @@
 // parts, s long: place / (size / (p s)) mod s.
 #include <string.h>
 
+#include "coll/groups.h"
 #include "pass/expand.h"
 
 #define AXES_MAX 32
-#define DEVICES_MAX 65536
 
 typedef struct Cursor {
     Compile *c;
@@ -20,12 +20,12 @@ typedef struct Cursor {
     const char *all, *at;
 } Cursor;
 
-typedef struct Grid {
+typedef struct Mesh {
     uint32_t n;
     const char *names[AXES_MAX];
     int64_t sizes[AXES_MAX], devices;
     int64_t *ids; // NULL: each place has its own number
-} Grid;
+} Mesh;
 
 typedef struct Part { // of the axes, as the collective names them
     int64_t stride, size; // in places
@@ -58,8 +58,8 @@ static int64_t number(Cursor *c) {
         fail(c, OTRN_PARSE, "replica groups cannot be read");
     int64_t v = 0;
     for (; *c->at >= '0' && *c->at <= '9'; c->at++)
-        if ((v = v * 10 + (*c->at - '0')) > DEVICES_MAX)
-            fail(c, OTRN_CAPACITY, "replica groups of more than 65536 devices");
+        if ((v = v * 10 + (*c->at - '0')) > PROGRAM_DEVICES_MAX)
+            fail(c, OTRN_CAPACITY, "replica groups of more devices than a program may have");
     return v;
 }
 
@@ -77,15 +77,15 @@ static const char *quoted(Cursor *c) {
     return s;
 }
 
-static void grid_axis(Cursor *c, Grid *g, const char *name, int64_t size) {
-    if (g->n == AXES_MAX || !size || size * g->devices > DEVICES_MAX)
-        fail(c, OTRN_CAPACITY, "a mesh has no devices, or more than 65536, or more than 32 axes");
+static void grid_axis(Cursor *c, Mesh *g, const char *name, int64_t size) {
+    if (g->n == AXES_MAX || !size || size * g->devices > PROGRAM_DEVICES_MAX)
+        fail(c, OTRN_CAPACITY, "a mesh has no devices, more than a program may have, or more than 32 axes");
     g->names[g->n] = name;
     g->sizes[g->n++] = size;
     g->devices *= size;
 }
 
-static void grid_ids(Cursor *c, Grid *g) { // behind "["
+static void grid_ids(Cursor *c, Mesh *g) { // behind "["
     g->ids = ARENA_NEWN(c->c->scratch, int64_t, (size_t)g->devices);
     for (int64_t i = 0; i < g->devices; i++) {
         if (i)
@@ -95,7 +95,7 @@ static void grid_ids(Cursor *c, Grid *g) { // behind "["
     NEED(c, "]");
 }
 
-static void grid_plain(Cursor *c, Grid *g) { // behind "#stablehlo.mesh<"
+static void grid_plain(Cursor *c, Mesh *g) { // behind "#stablehlo.mesh<"
     NEED(c, "axes", "=", "[");
     while (!eat(c, "]")) {
         NEED(c, "#stablehlo.mesh_axis<", "name", "=");
@@ -113,7 +113,7 @@ static void grid_plain(Cursor *c, Grid *g) { // behind "#stablehlo.mesh<"
 }
 
 // @name: the module's meshes are kept as Shardy writes them, #sdy.mesh<["x"=2, "y"=2], device_ids=[0, …]>
-static void grid_named(Cursor *c, Grid *g) {
+static void grid_named(Cursor *c, Mesh *g) {
     const char *name = *c->at == '"' ? quoted(c) : word(c, ", >");
     const Hlo *h = c->c->hlo;
     const HloNamed *all = hlo_named_find(h->extra, h->nextra, "sdy.meshes");
@@ -134,7 +134,7 @@ static void grid_named(Cursor *c, Grid *g) {
     }
 }
 
-static Part part_read(Cursor *c, const Grid *g) {
+static Part part_read(Cursor *c, const Mesh *g) {
     NEED(c, "#stablehlo.axis_ref<", "name", "=");
     const char *name = quoted(c);
     uint32_t i = 0;
@@ -158,7 +158,7 @@ static Part part_read(Cursor *c, const Grid *g) {
     return p;
 }
 
-static const int64_t *groups_make(Cursor *c, const Grid *g, const Part *parts, uint32_t n, int64_t cols) {
+static const int64_t *groups_make(Cursor *c, const Mesh *g, const Part *parts, uint32_t n, int64_t cols) {
     int64_t *out = ARENA_NEWN(c->c->hlo->arena, int64_t, (size_t)g->devices), made = 0;
     for (int64_t place = 0; place < g->devices; place++) {
         bool first = true; // of its group
@@ -178,9 +178,9 @@ static const int64_t *groups_make(Cursor *c, const Grid *g, const Part *parts, u
     return out;
 }
 
-static void resolve(Compile *c, OpId op, const char *text) {
+static HloAttr resolve(Compile *c, OpId op, const char *text) {
     Cursor t = {c, op, text, text};
-    Grid g = {.devices = 1};
+    Mesh g = {.devices = 1};
     Part parts[AXES_MAX];
     uint32_t n = 0;
     int64_t cols = 1;
@@ -201,14 +201,25 @@ static void resolve(Compile *c, OpId op, const char *text) {
         eat(&t, ",");
     }
     const int64_t *ids = groups_make(&t, &g, parts, n, cols);
-    *hlo_attr_slot(c->hlo, op, AK_REPLICA_GROUPS) =
-        (HloAttr){.kind = HA_INTS2, .n = (uint32_t)g.devices, .cols = (uint32_t)cols, .ints = ids};
+    return (HloAttr){.kind = HA_INTS2, .n = (uint32_t)g.devices, .cols = (uint32_t)cols, .ints = ids};
 }
 
+typedef struct Told { // most collectives of a program have the groups of others
+    const char *text;
+    HloAttr groups;
+} Told;
+
 void expand_groups(Compile *c) {
+    VEC(Told) told = {0};
     for (OpId id = 1; id < c->hlo->ops.n; id++) {
         const HloAttr *groups = hlo_attr(hlo_at(c->hlo, id), AK_REPLICA_GROUPS);
-        if (groups && groups->kind == HA_OPAQUE)
-            resolve(c, id, groups->s);
+        if (!groups || groups->kind != HA_OPAQUE)
+            continue;
+        uint32_t i = 0;
+        while (i < told.n && strcmp(told.at[i].text, groups->s))
+            i++;
+        if (i == told.n)
+            VEC_PUSH(c->scratch, &told, ((Told){groups->s, resolve(c, id, groups->s)}));
+        *hlo_attr_slot(c->hlo, id, AK_REPLICA_GROUPS) = told.at[i].groups;
     }
 }

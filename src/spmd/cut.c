@@ -7,7 +7,7 @@
 
 #include "spmd/shard.h"
 
-#define DIGITS_MAX 17 // each has at least two values, and there are at most SHARD_DEVICES_MAX parts
+#define DIGITS_MAX 20 // each has at least two values, and there are at most SHARD_DEVICES_MAX parts
 static_assert(SHARD_DEVICES_MAX <= 1 << DIGITS_MAX, "parts have more digits");
 
 static uint32_t digit_of(const Digit *g, uint32_t device) {
@@ -73,7 +73,7 @@ static bool digits_apart(const Cut *cuts, uint32_t n, uint32_t devices) {
     return true;
 }
 
-bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices) {
+bool shard_cuts_fit(Arena *a, const Cut *cuts, uint32_t n, uint32_t devices) {
     assert(devices && devices <= SHARD_DEVICES_MAX);
     uint64_t all = 1;
     for (uint32_t i = 0; i < n; i++)
@@ -83,8 +83,7 @@ bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices) {
         return false;
     if (digits_apart(cuts, n, devices))
         return true;
-    uint32_t count[SHARD_DEVICES_MAX];
-    memset(count, 0, all * sizeof *count);
+    uint32_t *count = arena_zalloc(a, all * sizeof *count);
     for (uint32_t d = 0; d < devices; d++) {
         uint64_t at = 0;
         for (uint32_t i = 0; i < n; i++)

@@ -118,7 +118,7 @@ static void dim_cut(Planner *p, ValueId v, uint32_t dim, Cut c) {
     for (uint32_t i = 0; i < t->rank; i++)
         cuts[i] = now ? shard_cut(now, i) : CUT_WHOLE;
     cuts[dim] = c;
-    if (!shard_cuts_fit(cuts, t->rank, s->devices))
+    if (!shard_cuts_fit(s->c->scratch, cuts, t->rank, s->devices))
         return;
     s->plan[v] = shard_make(s->c->scratch, t->rank, s->devices, cuts, CUT_WHOLE, SHARD_ADD);
     wake_around(p, v);

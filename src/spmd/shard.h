@@ -78,7 +78,7 @@ const uint32_t *shard_order(const ShardRead *r, const Shards *s);
 Cut shard_cut(const Shards *s, uint32_t dim);
 bool shard_cut_same(Cut a, Cut b, uint32_t devices);
 // Is every combination of parts with the same number of devices? Else the cuts do not go together.
-bool shard_cuts_fit(const Cut *cuts, uint32_t n, uint32_t devices);
+bool shard_cuts_fit(Arena *a, const Cut *cuts, uint32_t n, uint32_t devices);
 // Of the cuts of each dimension; terms may have parts 0 or 1 for none.
 const Shards *shard_make(Arena *a, uint32_t rank, uint32_t devices, const Cut *cuts, Cut terms, ShardCombine combine);
 const Shards *shard_without_terms(const Shards *s, Arena *a);

@@ -60,7 +60,7 @@ static const Shards *manual_result(Spmd *s, const Shards *out, ValueId v, ValueI
     Cut cuts[OTRN_MAX_RANK];
     for (uint32_t i = 0; i < out->rank; i++)
         cuts[i] = shard_cut_both(s->c->scratch, shard_cut(out, i), shard_cut(made->shards, i), s->devices);
-    if (!shard_cuts_fit(cuts, out->rank, s->devices))
+    if (!shard_cuts_fit(s->c->scratch, cuts, out->rank, s->devices))
         return NULL;
     *part = made->value;
     return shard_make(s->c->scratch, out->rank, s->devices, cuts, CUT_WHOLE, SHARD_ADD);
@@ -129,7 +129,7 @@ static const Shards *keep_open(Spmd *s, const Shards *sh, ValueId v, ValueId res
         if (!(sh->open >> i & 1) || before.parts > 1 || c.parts <= 1 || t->dims[i] % c.parts)
             continue;
         cuts[i] = c;
-        if (!shard_cuts_fit(cuts, sh->rank, s->devices))
+        if (!shard_cuts_fit(s->c->scratch, cuts, sh->rank, s->devices))
             cuts[i] = before;
     }
     return shard_make(s->c->scratch, sh->rank, s->devices, cuts, shard_cut(sh, sh->rank), sh->combine);

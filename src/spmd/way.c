@@ -79,7 +79,7 @@ static bool fits(const Way *w, uint32_t dim, Cut rest) {
         cuts[i] = w->now[i];
     cuts[dim] = shard_cut_both(w->a, w->now[dim], rest, w->devices);
     cuts[w->rank] = w->terms;
-    return shard_cuts_fit(cuts, w->rank + 1, w->devices);
+    return shard_cuts_fit(w->a, cuts, w->rank + 1, w->devices);
 }
 
 // What of a wanted cut can be made at once: all of it, or what is around parts that must come from others first.

@@ -38,7 +38,7 @@ static void work_cut(Work *w, int f, Cut c) {
                 return;
     }
     w->cuts[f] = c;
-    if (!shard_cuts_fit(w->cuts, w->rule.nfactors + 1, w->s->devices))
+    if (!shard_cuts_fit(w->s->c->scratch, w->cuts, w->rule.nfactors + 1, w->s->devices))
         w->cuts[f] = CUT_WHOLE;
 }
 

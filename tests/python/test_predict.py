@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """opentrn predict: steps composed of priced layers against whole ones, layouts, memory, and what is refused."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -14,7 +15,7 @@ from conftest import OTRN, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 from opentrn import _library
-from opentrn._predict import command, compose, config, layout, machines, money, page, price, roof, search, size, spec
+from opentrn._predict import command, compose, config, groups, layout, machines, money, page, price, roof, search, size, spec
 from opentrn._predict.fault import Fault
 
 LLAMA = dict(model_type="llama", hidden_size=512, intermediate_size=1024, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=8, vocab_size=2048)
@@ -369,6 +370,33 @@ def test_large_fleet():
     assert times == sorted(times)
     hops = [prices(("collective", "collective_permute", 1 << 20, "bf16", 2, far))["total_us"] for far in (64, 1 << 17)]
     assert hops[0] == pytest.approx(hops[1])
+
+
+@pytest.mark.parametrize("cut", [dict(dp=8, tp=4, zero=1), dict(dp=8, tp=4, zero=3), dict(dp=8, cp=2, tp=2, zero=2)], ids=str)
+def test_groups_by_axes(cut, monkeypatch):
+    """A program that tells groups of devices by axes of the mesh is the one that lists them, to the last digit of its price."""
+    job, x = job_of("llama"), layout.Layout(**cut)
+    wanted, found = [compose._piece(job, x, "whole", 1), compose._update(job, x, "whole", 1)], []
+    prices = price.Prices(job.machine)
+    for told in (groups.by_axes, contextlib.nullcontext):
+        monkeypatch.setattr(groups, "by_axes", told)
+        texts = [prices._text(what) for what in wanted]
+        assert all(("mesh_axes" in text) == (told is not contextlib.nullcontext) and "replica_groups" in text for text, _ in texts)
+        found.append([{k: v for k, v in prices._prof(*text).items() if k != "compile_s"} for text in texts])
+    assert found[0] == found[1]
+
+
+def test_a_program_of_a_large_fleet_is_short():
+    """The update over 262,144 devices is as long as over a few, but for digits; of more than a program can have it says so."""
+    texts = []
+    for nodes in (1, 4096):
+        job = job_of("llama", "trn2.48xlarge", nodes, global_batch=32 * nodes)
+        texts.append(price.Prices(job.machine)._text(compose._update(job, layout.Layout(tp=4, dp=16 * nodes, zero=1), "whole", 1))[0])
+    assert len(texts[1]) < 1.1 * len(texts[0])
+    words = ["--instance=trn2.48xlarge", "--nodes=1000000", "--tp=4", "--pp=1"]
+    with pytest.raises(Fault, match="64000000 devices are more than") as fault:
+        command.job_of(command.parser().parse_args([str(ROOT / "accuracy/configs/gpt2.json"), *words]))
+    assert "--nodes=16384" in fault.value.hint
 
 
 def test_stages_beside_each_other_share_links():

@@ -6,8 +6,8 @@
 // run: otrn predict %s --instance=trn2.48xlarge --nodes=1600 --json 2>/dev/null
 // expect: "devices": 102400,
 // expect: "ranks": 1600, "groups": 64, "stride": 64
-// run: sed 's/1600/2100/g' %s >%t/more.mlir; otrn prof %t/more.mlir
-// expect: a mesh has no devices, or more than 131072
+// run: sed 's/1600/16400/g' %s >%t/more.mlir; otrn prof %t/more.mlir
+// expect: a mesh has no devices, or more than 1048576
 // status: 1
 module attributes {mhlo.num_partitions = 102400 : i32} {
   sdy.mesh @mesh = <["dp"=1600, "tp"=64]>

@@ -92,7 +92,7 @@ int main(void) {
         joins += !same(&want, &got);
         equals += same(&a, &b) != shard_cut_same(x, y, DEVICES);
         found += same(&a, &b) && a.parts > 1;
-        fits += fit(&a, &b) != shard_cuts_fit((Cut[]){x, y}, 2, DEVICES);
+        fits += fit(&a, &b) != shard_cuts_fit(&arena, (Cut[]){x, y}, 2, DEVICES);
         split(&arena, x, 1 + rng_below(&seed, 12), &splits);
         arena_reset(&arena);
     }

@@ -21,6 +21,7 @@ SHAPE = ("tp", "pp", "dp", "cp", "ep", "zero", "micro_batch", "recompute", "sche
 
 
 NODES_MOST = 1_000_000
+DEVICES_MOST = 2**20  # of a program, as the library has it
 DAYS_MOST = 36525.0
 MOST = 2**31  # sequences, tokens of one, starts
 
@@ -144,6 +145,8 @@ def job_of(o):
     machine = machines.machine(o.instance, prices.get(o.instance), o.lnc)
     if not 1 <= o.nodes <= NODES_MOST:
         raise Fault(f"--nodes={o.nodes}: a whole number above 0 is needed, {NODES_MOST} at most")
+    if not isinstance(machine, roof.Accelerator) and o.nodes * machine.devices > DEVICES_MOST:
+        raise Fault(f"--nodes={o.nodes}: {o.nodes * machine.devices} devices are more than the {DEVICES_MOST} of a program", f"--nodes={DEVICES_MOST // machine.devices}, or fewer")
     if o.nodes > 1 and getattr(machine, "network", 1) <= 0:
         raise Fault(f"{o.instance} has no network, so it is alone", "--nodes=1, or an --instance with a network")
     given = {k: getattr(o, k) for k in SHAPE}

@@ -178,9 +178,9 @@ def collective(kind, count, dtype, ranks, stride, beside=1):
     sizes["collective_permute"] = (count, count)
     a, b = (f"tensor<{n}x{dtype}>" for n in sizes[kind])
     pairs = [[i, i + stride] for i in range(beside)]
-    groups = [list(range(g, ranks * stride, stride)) for g in range(stride)]
     replicas = ranks * stride
-    shape = f"dense<{groups}> : tensor<{stride}x{ranks}xi64>"
+    mesh = f'#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "rank", size = {ranks}>, #stablehlo.mesh_axis<name = "beside", size = {stride}>]>'
+    shape = f'#stablehlo.replica_group_mesh_axes<mesh = {mesh}, axes = [#stablehlo.axis_ref<name = "rank">]>'
     attributes = {
         "all_reduce": f"replica_groups = {shape}",
         "all_gather": f"all_gather_dim = 0 : i64, replica_groups = {shape}",

@@ -11,7 +11,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import jax.numpy as jnp
 
-from opentrn._predict import model, replicas
+from opentrn._predict import groups, model, replicas
 from opentrn._predict.spec import CLIPPED
 
 TYPES = {"fp32": jnp.float32, "bf16": jnp.bfloat16}
@@ -46,7 +46,9 @@ def _over(u, step, args, trace=False, **jit):
 
 
 def _lower(step, args, jit):
-    return jax.jit(step, keep_unused=True, **jit).trace(*args).lower(lowering_platforms=("cpu",)).as_text()
+    traced = jax.jit(step, keep_unused=True, **jit).trace(*args)
+    with groups.by_axes():
+        return traced.lower(lowering_platforms=("cpu",)).as_text()
 
 
 def held(tree, u, sharded):
