@@ -270,10 +270,9 @@ _WHISPER = _hf(
     dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, pad_token_id=0, bos_token_id=1,
     eos_token_id=2, decoder_start_token_id=1,
 )  # fmt: skip
-_MIXTRAL = _hf(
-    "MixtralForCausalLM", "MixtralConfig", num_key_value_heads=2, num_local_experts=4,
-    experts_implementation="batched_mm", **_TEXT, **_SMALL,
-)  # fmt: skip
+_EXPERTS = {"num_key_value_heads": 2, "num_local_experts": 4, **_TEXT, **_SMALL}
+_MIXTRAL = _hf("MixtralForCausalLM", "MixtralConfig", **_EXPERTS)  # grouped_mm
+_MIXTRAL_BATCHED = _hf("MixtralForCausalLM", "MixtralConfig", experts_implementation="batched_mm", **_EXPERTS)
 
 HUGGING_FACE = {
     "gpt2": (_GPT2, _lm_batch),
@@ -283,6 +282,7 @@ HUGGING_FACE = {
     "t5": (_T5, _seq2seq_batch),
     "whisper": (_WHISPER, _speech_batch),
     "mixtral": (_MIXTRAL, _lm_batch),
+    "mixtral_batched": (_MIXTRAL_BATCHED, _lm_batch),
 }
 
 ALL = {**OWN, **HUGGING_FACE}

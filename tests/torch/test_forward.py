@@ -92,3 +92,21 @@ def test_open_sizes_are_the_examples(tmp_path):
     assert out.returncode == 0, out.stderr
     line = next(row for row in out.stdout.splitlines() if row.startswith("result 0:"))
     assert [float(v) for v in line.split(":")[-1].strip(" []").split()] == pytest.approx(model(x, 3).tolist(), rel=1e-5)
+
+
+def test_experts_of_transformers(tmp_path):
+    """An operator of Transformers' own, where its experts are captured in fp32."""
+    np = pytest.importorskip("numpy")
+    pytest.importorskip("transformers.integrations.moe")
+
+    class Experts(torch.nn.Module):
+        def forward(self, x, weight, ends):
+            return torch.ops.transformers.grouped_mm_fallback(x, weight, ends)
+
+    example = (torch.randn(5, 4), torch.randn(3, 4, 2), torch.tensor([2, 2, 5]))
+    manifest = export_forward(Experts(), tmp_path, example)
+    assert not manifest["on_the_cpu"]
+    command = [ROOT / "build" / "otrn", "run", tmp_path / "forward.mlir", f"--output={tmp_path}"]
+    out = subprocess.run([*command, *(f"--input={f}" for f in sorted(tmp_path.glob("in_*.npy")))], capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "result_0.npy"), Experts()(*example).numpy(), rtol=1e-6, atol=1e-6)

@@ -12,6 +12,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from opentrn.torch import decompositions, places, randomness, register, sizes, titles
+from opentrn.torch.own_decompositions import grouped_mm
 from opentrn.torch.plan import Plan
 
 
@@ -60,6 +61,21 @@ def plain_attention():
         torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(narrow)
 
 
+# Operators of other libraries whose gradient asks for values, which no trace has, and what they are in torch's own.
+_ALIENS = {"transformers.grouped_mm_fallback": grouped_mm}
+
+
+def replace_aliens(module):
+    """In a captured graph, before its gradient is taken: Transformers' experts come with an operator of its own wherever a graph is captured in
+    fp32."""
+    for part in module.modules():
+        found = [n for n in part.graph.nodes if str(n.target).removesuffix(".default") in _ALIENS] if isinstance(part, torch.fx.GraphModule) else []
+        for node in found:
+            node.target = _ALIENS[str(node.target).removesuffix(".default")]
+        if found:
+            part.recompile()
+
+
 def _compilers(inference=None):
     return {
         "fw_compiler": functools.partial(_compile, "forward"),
@@ -78,6 +94,7 @@ def make(inference=None):
     aot = aot_autograd(**_compilers(inference))
 
     def compile_captured(module, example_inputs, **_):
+        replace_aliens(module)
         places.keep(module)
         if any(isinstance(i, torch.SymInt) for i in example_inputs):
             register.leave_open(torch._guards.TracingContext.get().fake_mode)

@@ -384,7 +384,7 @@ def _in_group(ends, n):
     return (place >= begin[:, None]) & (place < ends[:, None])
 
 
-def _grouped_mm(x, y, offs=None, bias=None, out_dtype=None):
+def grouped_mm(x, y, offs=None, bias=None, out_dtype=None):
     """Each group's rows times its own matrix: rows of other groups are zeros, and one product runs over all groups."""
     if offs is None:
         out = torch.matmul(x, y)
@@ -606,7 +606,7 @@ OWN = {
     aten.histc.default: _histc,
     aten.segment_reduce.default: _segment_reduce,
     aten._segment_reduce_backward.default: _segment_reduce_backward,
-    aten._grouped_mm.default: _grouped_mm,
+    aten._grouped_mm.default: grouped_mm,
     aten._weight_norm_interface_backward.default: _weight_norm_backward,
     aten.hardshrink_backward.default: _shrink_backward,
     aten.softshrink_backward.default: _shrink_backward,
