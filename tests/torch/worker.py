@@ -291,6 +291,32 @@ def loaded(mesh):
         assert torch.equal(state[name], value) and torch.equal(cut[name].full_tensor().cpu(), value), name
 
 
+def drawn(mesh):
+    """A sharded model made where it is trained: shards have numbers of their own, copies the same, and so has who draws next."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor import Replicate, distribute_tensor
+
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Embedding(6, 4), nn.Linear(4, 6))
+    fully_shard(model, mesh=mesh)
+    model.to_empty(device=DEVICE)
+    given = torch.Generator().manual_seed(7)
+    torch.manual_seed(5)
+    drawn = []
+    for _ in range(2):
+        for layer in model:
+            layer.reset_parameters()
+        copies = distribute_tensor(torch.zeros(6, 4, device=DEVICE), mesh, [Replicate()])
+        nn.init.uniform_(copies, generator=given)
+        drawn.append([p.full_tensor().detach().cpu() for p in model.parameters()] + [copies.to_local().cpu(), torch.rand(3)])
+    for now, then in zip(*drawn, strict=True):
+        assert now.flatten().unique().numel() == now.numel() and not torch.equal(now, then)
+        others = [None, None]
+        dist.all_gather_object(others, now)
+        assert torch.equal(*others)
+    torch.testing.assert_close(drawn[0][3], torch.rand(6, 4, generator=torch.Generator().manual_seed(7)), rtol=0, atol=0)
+
+
 def tree(parts):
     """The canonical order of sums (src/coll/tree.h)."""
     if len(parts) == 1:

@@ -15,7 +15,7 @@ import torch
 from torch import library as torch_library
 
 from opentrn import _groups, _imports
-from opentrn.neuron import composed, inductor, lifted, native, sized, sparse
+from opentrn.neuron import composed, draws, inductor, lifted, native, sized, sparse
 
 _loaded = False
 _kernels: list[torch_library.Library] = []  # they undo what they did when they go
@@ -49,6 +49,7 @@ def _register():
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _groups.register()
     _imports.when_imported("torch._inductor.compile_fx", inductor.stand_before)
+    _imports.when_imported("torch.distributed.tensor._random", draws.install)
     if not _load_now():
         _hold_place()
 
