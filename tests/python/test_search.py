@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search over layouts: what it leaves out is never the best, what costs nothing to price is priced, schedules hold what they are said to."""
 
+import csv
 import dataclasses
+import html.parser
 import json
 import os
 import pathlib
@@ -15,7 +17,7 @@ from conftest import ROOT
 from test_sane import FAMILIES
 
 sys.path.insert(0, str(ROOT / "python"))
-from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search, size
+from opentrn._predict import command, compose, config, layout, machines, page, price, roof, search, size, text
 from opentrn._predict.fault import Fault, TooLarge
 
 SMALL = dict(FAMILIES["llama"], hidden_size=256, intermediate_size=512, num_attention_heads=8, num_key_value_heads=4, num_hidden_layers=4, vocab_size=1024)
@@ -246,3 +248,90 @@ def test_what_is_tried():
     for name in ("bert", "vit", "t5"):
         assert tried(name, "pp") == [1] and tried(name, "pp", **large | (dict(decoder=48) if name == "t5" else {})) == [1, 2, 4, 8, 16]
     assert tried("vit", "tp") == [1] and tried("vit", "tp", **large) == [1, 2, 4, 8, 16]
+
+
+class _Shown(html.parser.HTMLParser):
+    """What a page shows, by its headings: words of each card, cell of a table and line of a picture."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.at, self.inside = {"": []}, "", None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag in ("h1", "h2", "td", "th", "text", "b", "p", "style", "title", "i", "span"):
+            self.inside = tag if dict(attrs).get("class") != "key" else self.inside
+        if tag in ("tr", "svg", "p") or dict(attrs).get("class") == "card":
+            self.rows[self.at].append([])
+
+    def handle_data(self, data):
+        if self.inside == "h2":
+            self.at = data.partition(", as predicted")[0]
+            self.rows[self.at] = []
+        elif self.inside in ("td", "text", "b", "span", "p") and self.rows[self.at]:
+            self.rows[self.at][-1].append(data)
+
+
+def _same_numbers(folder):
+    """Every table, card and bar of page.html says what page.json and page.csv have."""
+    r, rows = json.loads((folder / "page.json").read_text()), _Shown((folder / "page.html").read_text()).rows
+    sheet = list(csv.DictReader((folder / "page.csv").read_text().splitlines()))
+    number, seconds = text.number, text.seconds
+
+    def bars(values, heading, unit="s"):
+        total = sum(values.values())
+        times, unit = text.unit(total) if unit == "s" else (1.0, unit)
+        want = [[f"{number(v * times)} {unit}", f"{100 * v / total:.1f} %"] for v in values.values()]
+        assert [row[1:] for row in rows[heading] if len(row) == 3 and row[2].endswith(" %")] == want, heading
+
+    cards = {row[1]: row[0] for row in rows[""] if len(row) == 2}
+    shown = {"tokens a second": number(r["tokens_per_s"]), "of the bf16 peak": f"{100 * r['mfu']:.1f} %", "pipeline bubble": f"{100 * r['bubble_share']:.1f} %"}
+    shown[f"collectives, {100 * r['exposed_comm_share']:.1f} % not hidden"] = f"{100 * r['comm_share']:.1f} %"
+    shown[f"of {r['hbm_bytes'] / 2**30:.4g} GiB a device: {'fits' if r['fits'] else 'does not fit'}"] = f"{r['hbm_peak_bytes'] / 2**30:.1f} GiB"
+    assert shown.items() <= cards.items() and next(v for k, v in cards.items() if k.startswith("a step,")) == seconds(r["step_s"])
+    assert len(cards) == 8
+    bars(r["seconds"], "A step")
+    bars({k: v / 2**30 for k, v in r["memory"].items()}, "Memory of a device", "GiB")
+    if r["collectives"]:
+        bars(r["collectives"], "Collectives")
+        assert rows["Collectives"][0][0].startswith(f"{100 * r['comm_share']:.1f} % of the step")
+    if r.get("engines"):
+        assert [v for row in rows["Engines in a micro-batch"] for v in row if v.endswith("%")] == [f"{100 * v:.1f} %" for v in r["engines"].values()]
+    else:
+        bars(r["operations"], "A micro-batch")
+    own = r["tokens_per_s"] / r["nodes"]
+    assert [row for row in rows["Fewer and more machines"] if len(row) == 7][-len(r["scaling"]) :] == [
+        [f"{v['nodes']:,}", f"{r['global_batch'] * v['nodes'] // r['nodes']:,}", seconds(v["step_s"]), number(v["tokens_per_s"]), f"{100 * v['tokens_per_s'] / v['nodes'] / own:.1f} %",
+         number(v["usd_per_1m_tokens"]), f"{100 * v['comm_share']:.1f} %"] for v in r["scaling"]
+    ]  # fmt: skip
+    costs = {row[0]: row[1] for row in rows["Costs"] if len(row) > 1}
+    want = {"an hour of all machines": r["usd_per_hour"], "1M tokens": r["usd_per_1m_tokens"], "a day": 24 * r["usd_per_hour"]}
+    if "run" in r:
+        want |= {"the run": r["run"]["usd"], "1M tokens of the run": r["run"]["usd_per_1m_tokens"], "an epoch": r["run"]["usd_per_epoch"]}
+    assert {k: f"{number(v)} USD" for k, v in want.items()}.items() <= costs.items()
+    found = r.get("search", {"rows": []})["rows"]
+    assert [row[2:6] for row in rows.get("Layouts", []) if len(row) > 5 and row[0].isdigit()] == [[seconds(v["step_s"]), number(v["tokens_per_s"]), number(v["usd_per_1m_tokens"]), f"{v['hbm_peak_bytes'] / 2**30:.1f}"] for v in found]
+    assert len(sheet) == max(len(found), 1)
+    for k, v in sheet[0].items():
+        own = r[k] if k in r else r["layout"][k] if k in r["layout"] else r["seconds"].get(k.removesuffix("_s")) # of a layout that has none of it: nothing
+        assert v == ("" if own is None else str(own)), k
+    for line, v in zip(sheet, found):
+        assert [line[k] for k in ("step_s", "tokens_per_s", "tp", "pp", "dp", "zero", "hbm_peak_bytes")] == [str(v[k]) for k in ("step_s", "tokens_per_s", "tp", "pp", "dp", "zero", "hbm_peak_bytes")]
+
+
+@pytest.mark.parametrize("words", [
+    ["--instance=p5.48xlarge", "--nodes=2", "--search", "--days=10", "--epoch-tokens=1e9", "--starts=3"],
+    ["--instance=p5.48xlarge", "--nodes=4", "--tp=2", "--pp=2", "--zero=1", "--measured=p5.48xlarge:400ms", "--max-comm=1%"],
+    ["--instance=trn1.32xlarge", "--nodes=2", "--tp=4", "--pp=2", "--zero=1", "--days=10", "--epoch-tokens=1e9"],
+], ids=["search", "measured", "programs"])  # fmt: skip
+def test_numbers_of_the_page_are_those_beside_it(words, tmp_path, capsys):
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    assert command.main([str(tmp_path / "config.json"), "--seq=128", "--global-batch=256", f"--report={tmp_path / 'page.html'}", *words]) in (0, 3), capsys.readouterr().err
+    _same_numbers(tmp_path)
+    page = (tmp_path / "page.html").read_text()
+    told = json.loads((tmp_path / "page.json").read_text())
+    for key in ("tokens_per_s", "step_s", "usd_per_1m_tokens"):  # and would be seen if they were not
+        (tmp_path / "page.json").write_text(json.dumps({**told, key: 1.01 * told[key]}))
+        with pytest.raises(AssertionError):
+            _same_numbers(tmp_path)
+    assert page.count("<script") == page.count("http") == page.count("src=") == page.count("@import") == page.count("url(") == 0
