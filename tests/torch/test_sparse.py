@@ -77,6 +77,24 @@ def test_a_graph_network_on_a_sparse_matrix(layout):
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_messages_are_joined_in_other_ways_too(reduce):
+    """torch.sparse.mm with a reduction, as graph networks have it; a row without elements, and products that are equal."""
+    torch.manual_seed(0)
+    matrix, x, weight = torch.randn(6, 5) * (torch.rand(6, 5) < 0.5), torch.randn(5, 3), torch.arange(18.0).view(6, 3)
+    matrix[2], x[1], matrix[4, 1:3] = 0, x[2], 0.5
+    found = []
+    before = {id(h): h.runs for h in eager.HOST}
+    for device in ("cpu", "neuron"):
+        a, b = matrix.to_sparse_csr().to(device).requires_grad_(), x.detach().clone().to(device).requires_grad_()
+        y = torch.sparse.mm(a, b, reduce)
+        (y * weight.to(device)).sum().backward()
+        found.append([t.detach().cpu() for t in (y, a.grad.values(), b.grad)])
+    for expected, ours in zip(*found, strict=True):
+        torch.testing.assert_close(ours, expected)
+    assert not [h.name for h in eager.HOST if h.runs > before.get(id(h), 0)]
+
+
 def test_a_compiled_sparse_embedding_has_only_device_programs(fresh):
     table = nn.Embedding(10, 4, sparse=True)
     torch.compile(table, backend="opentrn")(PLACES).sum().backward()

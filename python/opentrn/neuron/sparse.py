@@ -90,6 +90,32 @@ def _sampled_addmm(x, a, b, *, beta=1, alpha=1):
     return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), found * alpha + values * beta, x.shape, check_invariants=False)
 
 
+def _mm_reduced(a, b, reduce):
+    """a @ b with the mean, the largest or the least of a row's products instead of their sum, and which product each of these was."""
+    rows, columns, values = _entries(a)
+    taken = b.index_select(0, columns) * values[:, None]
+    at = rows[:, None].expand_as(taken)
+    wide = torch.promote_types(taken.dtype, torch.float32)
+    found = b.new_zeros((a.shape[0], b.shape[1]), dtype=wide).scatter_reduce(0, at, taken.to(wide), reduce, include_self=False).to(b.dtype)
+    if reduce in ("sum", "mean") or not len(values):
+        return found, columns.new_empty(0)
+    number = torch.arange(len(values), device=a.device)[:, None]
+    first = torch.where(taken == found.index_select(0, rows), number, len(values))
+    return found, torch.full_like(found, len(values), dtype=torch.int64).scatter_reduce(0, at, first, "amin")
+
+
+def _mm_reduced_backward(a, grad, b, reduce, chosen, wanted):
+    rows, columns, values = _entries(a)
+    each = grad.index_select(0, rows)  # of each product
+    if chosen.numel():
+        each = torch.where(chosen.index_select(0, rows) == torch.arange(len(values), device=a.device)[:, None], each, 0)
+    elif reduce == "mean":
+        each = each / a.crow_indices().diff().index_select(0, rows)[:, None]
+    of_values = (each * b.index_select(0, columns)).sum(1)
+    of_a = torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), of_values, a.shape, check_invariants=False) if wanted[0] else None
+    return of_a, torch.zeros_like(b).index_add_(0, columns, each * values[:, None]) if wanted[1] else None
+
+
 def _into(kernel):
     """The form with out=."""
 
@@ -115,6 +141,11 @@ _PRODUCTS = {
     "addmm.out": _into(_addmm),
     "addmv.out": _into(_addmm),
 }
+_ROWS = {  # of matrices in rows alone
+    "sparse_sampled_addmm": _sampled_addmm,
+    "_sparse_mm_reduce_impl": _mm_reduced,
+    "_sparse_mm_reduce_impl_backward": _mm_reduced_backward,
+}
 _KERNELS = {
     "_coalesce": _coalesce,
     "add.Tensor": _add,
@@ -132,6 +163,6 @@ def install():
     library = torch_library.Library("aten", "IMPL")
     for name, kernel in (_KERNELS | _PRODUCTS | {"_sparse_sparse_matmul": _mm}).items():
         library.impl(name, torch._disable_dynamo(kernel), "SparsePrivateUse1")
-    for name, kernel in (_PRODUCTS | {"sparse_sampled_addmm": _sampled_addmm}).items():
+    for name, kernel in (_PRODUCTS | _ROWS).items():
         library.impl(name, torch._disable_dynamo(kernel), "SparseCsrPrivateUse1")
     return library
