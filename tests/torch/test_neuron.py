@@ -320,6 +320,20 @@ def test_a_backward_pass_on_the_cpu_may_come_first(tmp_path):
     assert "building" in done.stderr and done.stdout.split("\n")[:2] == ["[2.0, 2.0, 2.0]"] * 2, done.stderr
 
 
+def test_a_mesh_takes_the_device_of_its_process():
+    """As with a GPU, a script under torchrun that makes a mesh need not choose the device: nobody has used it yet, loaded or not."""
+    code = """if True:
+        import torch, torch.distributed as dist
+        x = torch.ones(2)
+        assert not torch.neuron.is_initialized()
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        dist.init_device_mesh("neuron", (1,))
+        print(torch.ones(2, device="neuron").device, torch.neuron.is_initialized())"""
+    env = os.environ | {"OPENTRN_DEVICES": "2", "LOCAL_RANK": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == "neuron:1 True\n", done.stdout + done.stderr
+
+
 def test_torch_neuronx_is_there():
     import torch_neuronx
 

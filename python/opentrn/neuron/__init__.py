@@ -17,7 +17,7 @@ from torch import library as torch_library
 from opentrn import _groups, _imports
 from opentrn.neuron import composed, draws, inductor, lifted, native, sized, sparse
 
-_loaded = False
+_loaded = _used = False
 _kernels: list[torch_library.Library] = []  # they undo what they did when they go
 _guards: list[object] = []  # torch has their addresses
 
@@ -30,6 +30,12 @@ def _prepare(op, *args, **kwargs):
 
 def _lazy_init():
     """Called by torch before the device is first used."""
+    global _used
+    _load()
+    _used = True
+
+
+def _load():
     global _loaded
     if _loaded:
         return
@@ -61,7 +67,7 @@ def _load_now():
     if not several and not native.path().exists():
         return False
     with contextlib.suppress(RuntimeError):  # told again when the device is used
-        _lazy_init()
+        _load()
     return _loaded
 
 
@@ -92,7 +98,8 @@ def is_available():
 
 
 def is_initialized():
-    return _loaded
+    """Whether anybody has used the device. A mesh of devices asks, and takes the process's own (LOCAL_RANK) where nobody has."""
+    return _used
 
 
 def _is_in_bad_fork():
