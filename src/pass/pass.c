@@ -53,6 +53,7 @@ const PassRow pass_rows[] = {
     {"integers", pass_row_integers, "join long chains of integer operations, as random numbers are, into programs for the engines", false, NULL},
     {"fuse", pass_fuse, "join elementwise operations so that what is between them stays out of memory, and small kernels side by side", false, NULL},
     {"hoist", pass_hoist, "make before a loop what is the same in all its iterations", false, NULL},
+    {"copies", pass_copies, "let row programs store what a loop stacks up as it was carried in", false, NULL},
     {"ahead", pass_ahead, "make random numbers, and numbers known from the start, before somebody waits for them", false, NULL},
     {"epilogue", pass_epilogue, "let row programs take the tiles of products where these leave the tensor engine", false, NULL},
 };
