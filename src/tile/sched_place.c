@@ -466,8 +466,9 @@ static double begin_of(const Placer *s, const LaneQueue *q, const Task *t, const
         if (d->in.engine != ENG_TENSOR || r->in.engine != ENG_TENSOR) // the array adds up in order, without a pause between
             at = max_f64(at, d->finish);
     }
-    if (q == &s->lane[LANE_CAST] && isa_rows[r->in.op].cost == COST_DMA) // these wait for nothing: all of the next ones would take the DMA engines
-        at = max_f64(at, s->hbm);                                        // from loads that somebody waits for
+    // Conversions wait for nothing: all of the next ones would take the DMA engines from loads that somebody waits for.
+    if (q == &s->lane[LANE_CAST] && isa_rows[r->in.op].cost == COST_DMA)
+        at = max_f64(at, s->hbm - r->latency);
     return r->is_merge ? at : max_f64(at, s->free[isa_seq(&r->in)]) + table_ns(s, r);
 }
 
