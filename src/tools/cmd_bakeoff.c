@@ -159,6 +159,8 @@ static double row_usd(const Row *r) { return runs(r) && r->o.usd_per_hour > 0 ? 
 
 static double row_s(const Row *r) { return runs(r) ? r->o.step_s : INFINITY; }
 
+static bool row_unsure(const Row *r) { return !r->o.measured && r->o.error < 0; }
+
 static const Row *least(const Row *rows, uint32_t n, double (*of)(const Row *), const Row *but) {
     const Row *best = NULL;
     for (uint32_t i = 0; i < n; i++)
@@ -181,8 +183,12 @@ static const char *verdict(Tool *t, const Row *rows, uint32_t n) {
     const char *less = "";
     if (next) {
         double share = 1 - row_usd(cheap) / row_usd(next);
-        bool close = share < fmax(cheap->o.error, 0) + fmax(next->o.error, 0);
-        less = arena_printf(a, ", %.1f %% less than %s%s", 100 * share, next->instance, close ? ", which is within the expected errors" : "");
+        bool close = share < fmax(cheap->o.error, 0) + fmax(next->o.error, 0), first = row_unsure(cheap), second = row_unsure(next);
+        const char *how = close ? ", which is within the expected errors" : "";
+        if (!close && (first || second))
+            how = arena_printf(a, "; the expected error of %s%s%s is not known", first ? cheap->instance : "", first && second ? " and " : "",
+                               second ? next->instance : "");
+        less = arena_printf(a, ", %.1f %% less than %s%s", 100 * share, next->instance, how);
     }
     if (cheap == quick)
         return arena_printf(a, "%s is cheapest and quickest: %s%s; %s a step", cheap->instance, usd, less, view_seconds(a, quick->o.step_s));

@@ -152,6 +152,7 @@ def test_verdict():
     a, b, c = row("a", 0.2, 2.0, 0.05), row("b", 0.25, 0.5, 0.05), row("c", 0.1, 0.1, 0.1, fits=False)
     assert money.verdict([a, b, c]) == "a is cheapest: 0.2 USD per 1M tokens, 20.0 % less than b; b is quickest: 0.5 s a step"
     assert "which is within the expected errors" in money.verdict([a, row("b", 0.21, 0.5, None)])
+    assert "20.0 % less than d; the expected error of d is not known; b is quickest" in money.verdict([a, b, row("d", 0.25, 1.0, None)][::2] + [row("b", 9.0, 0.5, 0.0)])
     assert money.verdict([c]) == "none of them holds it"
     assert money.verdict([row("a", None, 2.0, 0.1)]) == "a is quickest: 2 s a step; what any of them costs is not known"
     assert money.verdict([b, row("d", None, 9.0, 0.1)]).startswith("b is cheapest and quickest: 0.25 USD per 1M tokens; 0.5 s")

@@ -144,8 +144,9 @@ def verdict(rows):
     cheap, less = priced[0], ""
     if len(priced) > 1:
         share = 1 - cheap["usd_per_1m_tokens"] / priced[1]["usd_per_1m_tokens"]
-        close = share < sum(r["expected_error"] or 0.0 for r in priced[:2])
-        less = f", {100 * share:.1f} % less than {priced[1]['instance']}" + (", which is within the expected errors" if close else "")
+        close, unknown = share < sum(r["expected_error"] or 0.0 for r in priced[:2]), [r["instance"] for r in priced[:2] if r["expected_error"] is None]
+        less = f", {100 * share:.1f} % less than {priced[1]['instance']}"
+        less += ", which is within the expected errors" if close else f"; the expected error of {' and '.join(unknown)} is not known" if unknown else ""
     usd = f"{text.number(cheap['usd_per_1m_tokens'])} USD per 1M {what}{less}"
     if cheap is quick:
         return f"{cheap['instance']} is cheapest and quickest: {usd}; {fast}"
