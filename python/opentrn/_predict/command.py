@@ -2,13 +2,16 @@
 """`opentrn predict CONFIG.json`: a training job from its configuration."""
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
 import json
 import math
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -315,6 +318,8 @@ def told_run(r):
 def asked(words, command="predict"):
     """(options, --max-comm as a share or None); what can be told before anything is priced is told here."""
     o = parser(command).parse_args(words)
+    if command != "bakeoff" and "," in o.instance:
+        raise Fault("one instance is needed; bakeoff compares several", f"opentrn bakeoff {o.config} --instance={o.instance}")
     if o.report is not None:
         page.places(o.report)
     o.progress = progress.Progress()
@@ -323,8 +328,6 @@ def asked(words, command="predict"):
 
 def run(words):
     o, limit = asked(words)
-    if "," in o.instance:
-        raise Fault("one instance is needed; bakeoff compares several", f"opentrn bakeoff {o.config} --instance={o.instance}")
     with o.progress:
         job, x, result, table, prices = answer(o)
         judge(limit, [result])
@@ -362,7 +365,7 @@ def cost(words):
     o, limit = asked(words, "cost")
     if not o.tokens and not o.days:
         raise Fault("how long is the run?", "--tokens=1e12 or --days=14")
-    if "," not in o.instance and not machines.machine(o.instance, money.prices_of(o.price, [o.instance]).get(o.instance)).usd_per_hour:
+    if not machines.machine(o.instance, money.prices_of(o.price, [o.instance]).get(o.instance)).usd_per_hour:
         raise Fault(f"no price of {o.instance} is published", "--price=USD/h of one machine")
     with o.progress:
         job, x, r, table, prices = answer(o)
@@ -462,7 +465,36 @@ def _varied(job, x, result, prices):
     return varied["tokens_per_s"] / result["tokens_per_s"] - 1 if varied["fits"] else "does not fit"
 
 
+@contextlib.contextmanager
+def interrupted():
+    """Ctrl-C ends it wherever it comes: of one in a destructor, or in what JAX does when garbage is collected, Python only prints a note. An end that is asked
+    for otherwise (kill, a batch system's limit) is as orderly: nothing is left half-written."""
+    usual, ended = sys.unraisablehook, None
+
+    def lost(what):
+        if not issubclass(what.exc_type, KeyboardInterrupt):
+            return usual(what)
+        again = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    if threading.current_thread() is threading.main_thread():
+        ended = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.unraisablehook = lost
+    try:
+        yield
+    finally:
+        sys.unraisablehook = usual
+        if ended is not None:
+            signal.signal(signal.SIGTERM, ended)
+
+
 def main(words, command="predict"):
+    with interrupted():
+        return _main(words, command)
+
+
+def _main(words, command):
     try:
         status = {"predict": run, "cost": cost, "bakeoff": bakeoff}[command](words)
         sys.stdout.flush()
