@@ -274,6 +274,12 @@ static void row_json(Tool *t, const Row *r, const char *type, bool last) {
     printf("  \"fits\": %s\n}%s", known && o->peak_bytes <= o->hbm_bytes ? "true" : "false", last ? "" : ",\n");
 }
 
+static void rows_json(Tool *t, const Row *rows, uint32_t n, const char *type) {
+    for (uint32_t i = 0; i < n; i++)
+        printf(i ? "" : "["), row_json(t, &rows[i], type, i + 1 == n);
+    printf("]\n");
+}
+
 int cmd_bakeoff(Tool *t) {
     uint32_t n, base = 0;
     const char **names = names_of(t, &n);
@@ -291,12 +297,13 @@ int cmd_bakeoff(Tool *t) {
     for (uint32_t i = 0; i < n; i++)
         rows[i].even_usd = rows[i].refused ? 0 : rows[base].o.usd_per_hour * rows[base].o.step_s / rows[i].o.step_s;
     Answer answer = answer_make(t, rows, n, names[base], type);
-    answer_report(t, &answer, NULL, NULL);
-    bool json = opt_on(&t->opt, OPT_JSON);
-    for (uint32_t i = 0; i < n && json; i++)
-        printf(i ? "" : "["), row_json(t, &rows[i], type, i + 1 == n);
-    if (json)
-        printf("]\n");
+    if (*t->opt.val[OPT_REPORT]) {
+        Caught caught = json_begin(t);
+        rows_json(t, rows, n, type);
+        answer_report(t, &answer, NULL, NULL, json_end(t, caught));
+    }
+    if (opt_on(&t->opt, OPT_JSON))
+        rows_json(t, rows, n, type);
     else
         text_print(&answer);
     int status = 0;

@@ -149,7 +149,11 @@ int cmd_cost(Tool *t) {
         ctx_fail(t->ctx, OTRN_USAGE, NO_PLACE, "cost: how long is the run?");
     }
     Answer answer = cost_answer(t, &p, &o, &run, nodes);
-    answer_report(t, &answer, &p, &o);
+    if (*t->opt.val[OPT_REPORT]) {
+        Caught caught = json_begin(t);
+        cost_json(t, &p, &o, &run, nodes);
+        answer_report(t, &answer, &p, &o, json_end(t, caught));
+    }
     if (opt_on(&t->opt, OPT_JSON))
         cost_json(t, &p, &o, &run, nodes);
     for (uint32_t i = 0; i < answer.rows.n && !opt_on(&t->opt, OPT_JSON); i++)

@@ -179,7 +179,11 @@ int cmd_predict(Tool *t) {
     Run run;
     const Run *asked = run_make(t, &p, &told, &run) ? &run : NULL;
     Answer answer = answer_make(t, &p, &told, asked, nodes);
-    answer_report(t, &answer, &p, &told);
+    if (*t->opt.val[OPT_REPORT]) {
+        Caught caught = json_begin(t);
+        json_print(t, &p, &told, asked, nodes);
+        answer_report(t, &answer, &p, &told, json_end(t, caught));
+    }
     if (opt_on(&t->opt, OPT_JSON))
         json_print(t, &p, &told, asked, nodes);
     else

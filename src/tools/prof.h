@@ -120,8 +120,15 @@ typedef struct Answer {
 void answer_add(Tool *t, Answer *o, const char *label, const char *value);
 static inline void answer_print(const HtmlRow *r) { printf("%-14s %s\n", r->label, r->value); }
 void answer_run(Tool *t, Answer *o, const Run *r); // cmd_cost.c
-// With --report: the answer as a page and, behind it, the step it was made of. p NULL: the answer alone.
-void answer_report(Tool *t, const Answer *o, const Prof *p, const Told *told);
+typedef struct Caught {
+    FILE *file;
+    int out;
+} Caught;
+// JSON is printed by many hands: what they print between the two is the data of an answer, for the file beside its page.
+Caught json_begin(Tool *t);
+Buf json_end(Tool *t, Caught c);
+// For --report: the answer as a page and, behind it, the step it was made of; its data as JSON and as a sheet beside it. p NULL: the answer alone.
+void answer_report(Tool *t, const Answer *o, const Prof *p, const Told *told, Buf data);
 void prof_report(Tool *t, const Prof *p, const char *path); // a page of the program alone
 
 // --- prof_stall.c: why it takes so long ------------------------------------------------------------

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // prof_report.c — --report: the page of clock/html.h with what only the tool knows: costs and hints of prof, the answer of predict, cost and bakeoff.
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/file.h"
+#include "base/json.h"
 #include "tools/prof.h"
 
 // max_comm: room for what the page keeps a pointer to.
@@ -73,9 +78,99 @@ static void notes_put(Tool *t, const Prof *p, Buf *out) {
         buf_puts(out, "<p class=say>"), html_text(out, notes[i]), buf_puts(out, "</p>\n");
 }
 
-void answer_report(Tool *t, const Answer *o, const Prof *p, const Told *told) {
-    if (!*t->opt.val[OPT_REPORT])
+// --- its data -----------------------------------------------------------------------------------------
+
+_Noreturn static void data_fail(Tool *t, const char *path) {
+    ctx_fail(t->ctx, OTRN_IO, (Place){.file = path}, "cannot write it: %s", strerror(errno));
+}
+
+Caught json_begin(Tool *t) {
+    Caught c = {.file = tmpfile()};
+    if (!c.file || fflush(stdout) || (c.out = dup(STDOUT_FILENO)) < 0 || dup2(fileno(c.file), STDOUT_FILENO) < 0)
+        data_fail(t, "a temporary file");
+    return c;
+}
+
+Buf json_end(Tool *t, Caught c) {
+    Buf data = {.arena = t->arena};
+    char piece[4096];
+    bool whole = !fflush(stdout);
+    if (dup2(c.out, STDOUT_FILENO) < 0 || !whole)
+        data_fail(t, "a temporary file");
+    close(c.out);
+    rewind(c.file);
+    for (size_t n; (n = fread(piece, 1, sizeof piece, c.file)) > 0;)
+        buf_put(&data, piece, n);
+    fclose(c.file);
+    return data;
+}
+
+static void cell_put(Buf *out, const Json *v) {
+    const char *text = !v || v->kind == JSON_NULL ? "" : v->kind == JSON_TRUE ? "true" : v->kind == JSON_FALSE ? "false" : v->text;
+    bool quoted = strpbrk(text, ",\"\n");
+    if (!quoted)
+        buf_puts(out, text);
+    for (const char *s = quoted ? text : ""; *s; s++)
+        buf_puts(out, s == text ? "\"" : ""), buf_puts(out, *s == '"' ? "\"" : ""), buf_put(out, s, 1);
+    buf_puts(out, quoted ? "\"" : "");
+}
+
+// A line for each object of the data, a column for each name that stands for one value.
+static Buf sheet_make(Tool *t, const Buf *data) {
+    const Json *all = json_parse(t->ctx, t->arena, "data", data->at, data->n), *rows = all->kind == JSON_LIST ? all->at : all;
+    Buf out = {.arena = t->arena};
+    VEC(const char *) names = {0};
+    for (uint32_t i = 0, n = all->kind == JSON_LIST ? all->n : 1; i < n; i++)
+        for (uint32_t k = 0; k < rows[i].n; k++) {
+            const Json *v = &rows[i].at[k];
+            uint32_t at = 0;
+            while (at < names.n && strcmp(names.at[at], v->name))
+                at++;
+            if (at == names.n && v->kind != JSON_LIST && v->kind != JSON_OBJECT)
+                VEC_PUSH(t->arena, &names, v->name);
+        }
+    for (uint32_t k = 0; k < names.n; k++)
+        buf_puts(&out, k ? "," : ""), buf_puts(&out, names.at[k]);
+    for (uint32_t i = 0, n = all->kind == JSON_LIST ? all->n : 1; i < n; i++)
+        for (uint32_t k = 0; k < names.n; k++)
+            buf_puts(&out, k ? "," : "\n"), cell_put(&out, json_get(&rows[i], names.at[k]));
+    buf_puts(&out, "\n");
+    return out;
+}
+
+// FILE.html, FILE.json and FILE.csv: all of them, or none. Behind another name stands the page alone.
+static void files_write(Tool *t, const char *path, const Buf *page, const Buf *data) {
+    const char *end = strrchr(path, '.');
+    if (!end || (strcmp(end, ".html") && strcmp(end, ".htm"))) {
+        file_write(t->ctx, path, page->at, page->n);
         return;
+    }
+    Buf sheet = sheet_make(t, data);
+    const Buf *bytes[] = {page, data, &sheet};
+    const char *const ends[] = {end, ".json", ".csv"};
+    enum { FILES = sizeof ends / sizeof *ends };
+    const char *names[FILES], *parts[FILES];
+    for (int i = 0; i < FILES; i++) {
+        names[i] = arena_printf(t->arena, "%.*s%s", (int)(end - path), path, ends[i]);
+        parts[i] = arena_printf(t->arena, "%s.part", names[i]);
+    }
+    jmp_buf here, *outer = t->ctx->on_fail;
+    bool ok = CTX_TRY(t->ctx, here);
+    if (ok) {
+        for (int i = 0; i < FILES; i++)
+            file_write(t->ctx, parts[i], bytes[i]->at, bytes[i]->n);
+        for (int i = 0; i < FILES; i++)
+            if (rename(parts[i], names[i]))
+                data_fail(t, names[i]);
+    }
+    t->ctx->on_fail = outer;
+    for (int i = 0; i < FILES && !ok; i++)
+        unlink(parts[i]);
+    if (!ok)
+        longjmp(*outer, 1);
+}
+
+void answer_report(Tool *t, const Answer *o, const Prof *p, const Told *told, Buf data) {
     Buf page = {.arena = t->arena};
     html_begin(&page, o->title, o->title, o->about);
     if (o->verdict)
@@ -94,5 +189,5 @@ void answer_report(Tool *t, const Answer *o, const Prof *p, const Told *told) {
     else if (p)
         step_put(t, p, told, &page);
     html_end(&page);
-    file_write(t->ctx, t->opt.val[OPT_REPORT], page.at, page.n);
+    files_write(t, t->opt.val[OPT_REPORT], &page, &data);
 }
