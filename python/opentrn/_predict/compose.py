@@ -334,7 +334,8 @@ def memory(job, x, p, line, update):
         held = x.in_flight(job, s)
         moments = 8 if job.optimizer != "sgd" else 4
         parts = {"weights": stored(n) * wide, "gradients": added(n) * sums, "optimizer": owned(n) * (moments + (4 if master else 0))}
-        early = 0 if accumulated else parts["gradients"]  # whose memory is activations' before: one step has no results between
+        freed = n * max(peak.layer - stored.layer * wide - added.layer * sums, 0)  # activations, as the way back goes through the layers
+        early = 0 if accumulated else min(parts["gradients"], freed)  # gradients take their place: one step has no results between
         full = max(peak(n) - early + parts["optimizer"] + kept * n * (held - 1), sum(parts.values()))
         parts["activations"] = min(kept * n * held, full - sum(parts.values()))
         twice = 0 if x.zero else parts["gradients"]  # their sums take their place
