@@ -116,7 +116,7 @@ def _curve(points, asked):
     """Each replica's batch stays, so the batch grows with the machines."""
     if len(points) < 2:
         return ""
-    what, alone = counted(asked), asked["tokens_per_s"] / asked["nodes"]
+    what, alone = counted(asked), next(r["tokens_per_s"] / n for n, r in points if n == asked["nodes"])
     rows = []
     for n, r in points:
         cells = (f"{n:,}", f"{asked['global_batch'] * n // asked['nodes']:,}", seconds(r["step_s"]), number(r["tokens_per_s"]), f"{100 * r['tokens_per_s'] / n / alone:.1f} %",
@@ -124,7 +124,7 @@ def _curve(points, asked):
         rows.append("<tr>" + "".join(f"<td class=n>{v}" for v in cells) + "</tr>")
     heads = ("machines", "batch", "step", f"{what}/s", f"{what}/s of each, beside {asked['nodes']:,}", f"USD per 1M {what}", "collectives")
     return (
-        f"<h2>Fewer and more machines</h2><p class=sub>with as many sequences for each replica, so the batch grows with the machines</p>{plots.curve(points, what)}"
+        f"<h2>Fewer and more machines{', as predicted' if asked.get('measured') else ''}</h2><p class=sub>with as many sequences for each replica, so the batch grows with the machines</p>{plots.curve(points, what)}"
         f"<div class=scroll><table><tr>{''.join(f'<th class=n>{v}' for v in heads)}</tr>{''.join(rows)}</table></div>"
     )
 

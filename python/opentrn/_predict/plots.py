@@ -142,12 +142,12 @@ def roofs(at, peak, band, kind):
         out += [_line(LEFT, y(v * 1e12), RIGHT, y(v * 1e12)), _text(LEFT - 8, y(v * 1e12) + 4, f"{number(v)} TFLOP/s", "end", True)]
     dot, height = x(min(max(here, 1.0), 1e4)), y(max(at["flops_per_s"], low))
     slope = math.sqrt(first * ridge)  # half way up
-    left = dot > 640
+    beside = dot < 660  # else its words end at the border, below it: on its left they would cross the slope
     out += [
         f'<polyline points="{x(first):.0f},{y(first * band):.0f} {x(ridge):.0f},{y(peak):.0f} {RIGHT},{y(peak):.0f}" fill="none" stroke="var(--c1)" stroke-width="2"/>',
         _text(RIGHT, y(peak) - 6, f"{number(peak / 1e12, 3)} TFLOP/s, {kind}", "end"), _text(x(slope) - 10, y(slope * band) - 6, f"{band / 1e9:,.0f} GB/s of HBM", "end"),
         f'<circle cx="{dot:.0f}" cy="{height:.0f}" r="6" fill="var(--c0)"/>',
-        _text(dot + (-12 if left else 12), height + (18 if height < y(peak) + 16 else 4), f"{number(at['flops_per_s'] / 1e12, 3)} TFLOP/s at {number(here, 3)} FLOP a byte", "end" if left else "start"),
+        _text(dot + 12 if beside else RIGHT, height + (4 if beside and height >= y(peak) + 16 else 20), f"{number(at['flops_per_s'] / 1e12, 3)} TFLOP/s at {number(here, 3)} FLOP a byte", "start" if beside else "end"),
         _text((LEFT + RIGHT) / 2, 234, "FLOP for each byte of HBM", "middle", True),
     ]  # fmt: skip
     return svg(240, "roofs", out)
