@@ -95,6 +95,20 @@ def test_messages_are_joined_in_other_ways_too(reduce):
     assert not [h.name for h in eager.HOST if h.runs > before.get(id(h), 0)]
 
 
+def test_products_at_given_places_have_gradients():
+    torch.manual_seed(0)
+    matrix, left, right = torch.randn(5, 5) * (torch.rand(5, 5) < 0.5), torch.randn(5, 3), torch.randn(3, 5)
+    found = []
+    for device in ("cpu", "neuron"):
+        given = [t.detach().clone().to(device).requires_grad_() for t in (matrix.to_sparse_csr(), left, right)]
+        y = torch.sparse.sampled_addmm(*given, alpha=0.6, beta=0.2)
+        weight = torch.arange(float(y.values().numel()), device=device)
+        y.backward(torch.sparse_csr_tensor(y.crow_indices(), y.col_indices(), weight, y.shape))
+        found.append([t.detach().cpu() for t in (y.values(), given[0].grad.values(), given[1].grad, given[2].grad)])
+    for expected, ours in zip(*found, strict=True):
+        torch.testing.assert_close(ours, expected)
+
+
 def test_a_compiled_sparse_embedding_has_only_device_programs(fresh):
     table = nn.Embedding(10, 4, sparse=True)
     torch.compile(table, backend="opentrn")(PLACES).sum().backward()

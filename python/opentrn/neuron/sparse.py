@@ -66,6 +66,10 @@ def _entries(x):
     return rows, x.col_indices(), x.values()
 
 
+def _with_values(x, values):
+    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape, check_invariants=False)
+
+
 def _mm(a, b):
     if a.layout == torch.strided:
         return _mm(b.t(), a.t()).t()
@@ -87,7 +91,7 @@ def _sampled_addmm(x, a, b, *, beta=1, alpha=1):
     """x, and the product at the places where x has elements"""
     rows, columns, values = _entries(x)
     found = (a.index_select(0, rows) * b.t().index_select(0, columns)).sum(1)
-    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), found * alpha + values * beta, x.shape, check_invariants=False)
+    return _with_values(x, found * alpha + values * beta)
 
 
 def _mm_reduced(a, b, reduce):
@@ -112,8 +116,17 @@ def _mm_reduced_backward(a, grad, b, reduce, chosen, wanted):
     elif reduce == "mean":
         each = each / a.crow_indices().diff().index_select(0, rows)[:, None]
     of_values = (each * b.index_select(0, columns)).sum(1)
-    of_a = torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), of_values, a.shape, check_invariants=False) if wanted[0] else None
-    return of_a, torch.zeros_like(b).index_add_(0, columns, each * values[:, None]) if wanted[1] else None
+    return _with_values(a, of_values) if wanted[0] else None, torch.zeros_like(b).index_add_(0, columns, each * values[:, None]) if wanted[1] else None
+
+
+def _mask_rows(x, mask):
+    rows, columns, _ = _entries(mask)
+    x = x if x.layout == torch.strided else x.to_dense()
+    return _with_values(mask, x[rows, columns])
+
+
+def _scaled_rows(x, factor):
+    return _with_values(x, x.values() * factor) if x.layout == torch.sparse_csr else _scaled_rows(factor, x)
 
 
 def _into(kernel):
@@ -142,6 +155,8 @@ _PRODUCTS = {
     "addmv.out": _into(_addmm),
 }
 _ROWS = {  # of matrices in rows alone
+    "sparse_mask": _mask_rows,
+    "mul.Tensor": _scaled_rows,
     "sparse_sampled_addmm": _sampled_addmm,
     "_sparse_mm_reduce_impl": _mm_reduced,
     "_sparse_mm_reduce_impl_backward": _mm_reduced_backward,
