@@ -243,6 +243,19 @@ def test_sizes_that_depend_on_values_stay_on_the_device():
     assert not [h for h in eager.HOST if h.runs > before.get(h.name, 0)]
 
 
+def test_old_names_and_tensors_without_dimensions():
+    before = {id(h): h.runs for h in eager.HOST}
+    x = torch.randn(4, 3, 3)
+    x = x @ x.mT + torch.eye(3)
+    for upper in (False, True):
+        torch.testing.assert_close(torch.cholesky(x.to("neuron"), upper=upper).cpu(), torch.cholesky(x, upper=upper))
+    edges = torch.arange(5.0)
+    for value in torch.tensor([2.0, 2.5, float("nan")]):
+        for right in (False, True):
+            assert torch.bucketize(value.to("neuron"), edges.to("neuron"), right=right).cpu() == torch.bucketize(value, edges, right=right)
+    assert not [h.name for h in eager.HOST if h.runs > before.get(id(h), 0)]
+
+
 def test_conjugates_and_empty_tensors():
     x = torch.randn(3, 2, dtype=torch.complex64)
     y = x.to("neuron")

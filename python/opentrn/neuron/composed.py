@@ -90,6 +90,7 @@ _KERNELS = {
     "_histogramdd_from_bin_cts": _dd_counted,
     "_histogramdd_from_bin_tensors": _dd_given,
     "multilabel_margin_loss_backward": _multilabel_margin_backward,
+    "cholesky": lambda x, upper=False: torch.linalg.cholesky(x, upper=upper),
     # nn.TransformerEncoder asks whether to go on with nested tensors, which the device has not: with a mask, then.
     "_nested_tensor_from_mask_left_aligned": lambda x, mask: False,
 }

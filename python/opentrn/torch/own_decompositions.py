@@ -402,6 +402,11 @@ def grouped_mm(x, y, offs=None, bias=None, out_dtype=None):
     return (out if bias is None else out + bias).to(out_dtype or x.dtype)
 
 
+def _bucketize(x, edges, **how):
+    """Torch's own would ask a tensor without dimensions for its value."""
+    return torch._decomp.decomposition_table[aten.bucketize.Tensor](x.reshape(-1), edges, **how).reshape(x.shape)
+
+
 # --- more gradients, and what is short --------------------------------------------------------------
 
 
@@ -607,6 +612,7 @@ OWN = {
     aten.segment_reduce.default: _segment_reduce,
     aten._segment_reduce_backward.default: _segment_reduce_backward,
     aten._grouped_mm.default: grouped_mm,
+    aten.bucketize.Tensor: _bucketize,
     aten._weight_norm_interface_backward.default: _weight_norm_backward,
     aten.hardshrink_backward.default: _shrink_backward,
     aten.softshrink_backward.default: _shrink_backward,
