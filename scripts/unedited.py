@@ -59,6 +59,11 @@ MADE_BY = {XLA: (".venv-xla", "./dev test-xla"), TF: (".venv-tf", "./dev test-tf
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
+def _failed(done, device):
+    side = "on the device" if device else "on the CPU, with nothing of ours"
+    return RuntimeError("\n".join([f"{side}, status {done.returncode}:", *(done.stderr or done.stdout).splitlines()[-5:]]))
+
+
 def run(name, arguments, device):
     """(device, losses) that a script prints; without the device torch loads nothing of ours."""
     env = os.environ | ({} if device else {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
@@ -69,7 +74,7 @@ def run(name, arguments, device):
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("device ", "losses ")))
     if done.returncode or "losses" not in told:
-        raise RuntimeError("\n".join((done.stderr or done.stdout).splitlines()[-5:]))
+        raise _failed(done, device)
     return told["device"], ast.literal_eval(told["losses"])
 
 
@@ -97,7 +102,7 @@ def run_other(framework, script, launcher, device):
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     found = [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
     if done.returncode or not found or (framework == TF and device != ("NEURON" in done.stdout)):
-        raise RuntimeError("\n".join((done.stderr or done.stdout).splitlines()[-5:]))
+        raise _failed(done, device)
     return found
 
 
