@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// device.cpp — the device `neuron` of PyTorch: devices, and the road of an eager operator. Its memory is in memory.h.
+// device.cpp — the device `neuron` of PyTorch: the road of an eager operator. Its memory is in memory.h, what torch asks of any device in
+// guard.h, what the CPU's kernels do for it in host.h.
 //
 // The device's memory is the host's, as that of the virtual chip is, so a copy between CPU and device is a memcpy and a
 // compiled program takes a tensor's address as it is. An operator that reaches this device becomes a key: its name, the
@@ -12,11 +13,9 @@
 // Python is asked through the dispatcher: its fallback sits on a key nobody uses (PrivateUse2). So this file needs
 // neither Python's nor pybind's headers, and is built by a plain compiler call against the installed torch (native.py).
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/autocast_mode.h>
-#include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/ops/_coalesced_native.h>
 #include <ATen/ops/_indices_native.h>
 #include <ATen/ops/_nnz_native.h>
@@ -46,235 +45,16 @@
 #include <ATen/ops/view_native.h>
 #include <ATen/ops/zero_native.h>
 #include <ATen/native/ResizeCommon.h>
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
-#include <chrono>
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "memory.h"
+#include "guard.h"
+#include "host.h"
 #include "otrn.h"
 
-using at::IValue;
-using at::Tensor;
-using torch::jit::Stack;
-
 namespace {
-
-// --- devices ----------------------------------------------------------------------------------------------------------
-
-double now_ms() {
-    auto since = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::milli>(since).count();
-}
-
-// Work is done when a call returns: one stream, and an event is the moment it was recorded at.
-struct Guard final : c10::impl::DeviceGuardImplInterface {
-    static constexpr at::DeviceType static_type = kNeuron;
-    at::DeviceType type() const override { return kNeuron; }
-    at::Device getDevice() const override { return {kNeuron, current_device}; }
-    void setDevice(at::Device d) const override { current_device = checked(d.index()); }
-    void uncheckedSetDevice(at::Device d) const noexcept override {
-        if (d.index() >= 0) current_device = d.index();
-    }
-    at::Device exchangeDevice(at::Device d) const override {
-        at::Device old = getDevice();
-        setDevice(d);
-        return old;
-    }
-    c10::Stream getStream(at::Device d) const override {
-        return c10::Stream(c10::Stream::DEFAULT, at::Device(kNeuron, checked(d.index())));
-    }
-    c10::Stream getDefaultStream(at::Device d) const override { return getStream(d); }
-    c10::Stream getStreamFromGlobalPool(at::Device d, bool) const override { return getStream(d); }
-    c10::Stream getNewStream(at::Device d, int) const override { return getStream(d); }
-    c10::Stream exchangeStream(c10::Stream s) const override { return getStream(s.device()); }
-    at::DeviceIndex deviceCount() const noexcept override { return static_cast<at::DeviceIndex>(device_count); }
-    c10::DeviceCapability getDeviceCapability(at::Device) const override { return {}; }
-    void record(void **event, const c10::Stream &, at::DeviceIndex, c10::EventFlag) const override {
-        if (!*event) *event = new double;
-        *static_cast<double *>(*event) = now_ms();
-    }
-    void destroyEvent(void *event, at::DeviceIndex) const noexcept override { delete static_cast<double *>(event); }
-    double elapsedTime(void *a, void *b, at::DeviceIndex) const override {
-        return *static_cast<double *>(b) - *static_cast<double *>(a);
-    }
-    void block(void *, const c10::Stream &) const override {}
-    bool queryEvent(void *) const override { return true; }
-    bool queryStream(const c10::Stream &) const override { return true; }
-    void synchronizeStream(const c10::Stream &) const override {}
-    void synchronizeEvent(void *) const override {}
-    void synchronizeDevice(at::DeviceIndex) const override {}
-    void recordDataPtrOnStream(const c10::DataPtr &, const c10::Stream &) const override {}
-};
-
-C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
-
-void resize_bytes(const c10::Storage &storage, size_t bytes) {
-    at::DataPtr fresh = allocator.allocate(bytes);
-    if (size_t kept = std::min(storage.nbytes(), bytes)) memcpy(fresh.get(), storage.data(), kept);
-    storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(fresh));
-    storage.unsafeGetStorageImpl()->set_nbytes(bytes);
-}
-
-// Random numbers are those of the CPU's generator: a run on the device draws what a run on the CPU draws.
-struct Hooks final : at::PrivateUse1HooksInterface {
-    bool isBuilt() const override { return true; }
-    bool isAvailable() const override { return true; }
-    bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-    void init() const override {}
-    at::DeviceIndex deviceCount() const override { return static_cast<at::DeviceIndex>(device_count); }
-    at::DeviceIndex getCurrentDevice() const override { return current_device; }
-    void setCurrentDevice(at::DeviceIndex d) const override { current_device = checked(d); }
-    at::DeviceIndex exchangeDevice(at::DeviceIndex d) const override {
-        return std::exchange(current_device, checked(d));
-    }
-    at::DeviceIndex maybeExchangeDevice(at::DeviceIndex d) const override { return exchangeDevice(d); }
-    const at::Generator &getDefaultGenerator(c10::DeviceIndex) const override {
-        return at::detail::getDefaultCPUGenerator();
-    }
-    at::Generator getNewGenerator(c10::DeviceIndex) const override {
-        return at::make_generator<at::CPUGeneratorImpl>(c10::default_rng_seed_val);
-    }
-    at::Allocator *getPinnedMemoryAllocator() const override { return &pinned; }
-    bool isPinnedPtr(const void *at) const override { return pinned.holds(at); }
-    at::Device getDeviceFromPtr(void *) const override { return {kNeuron, current_device}; }
-    void resizePrivateUse1Bytes(const c10::Storage &storage, size_t bytes) const override {
-        resize_bytes(storage, bytes);
-    }
-};
-
-Hooks hooks;
-
-struct OnDevice { // allocations inside are on that device
-    c10::DeviceIndex old = current_device;
-    explicit OnDevice(std::optional<at::Device> d) {
-        if (d && d->has_index()) current_device = checked(d->index());
-    }
-    ~OnDevice() { current_device = old; }
-};
-
-// --- one memory, two names --------------------------------------------------------------------------------------------
-
-bool on_neuron(const Tensor &t) { return t.defined() && t.device().type() == kNeuron; }
-
-// A tensor of another device's name over the same memory; its storage keeps the other one alive.
-c10::Storage renamed(const c10::Storage &storage, at::Device device, at::Allocator *owner) {
-    auto *held = new c10::Storage(storage);
-    at::DataPtr data(storage.mutable_data(), held, [](void *p) { delete static_cast<c10::Storage *>(p); }, device);
-    return c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data), owner, true);
-}
-
-Tensor over(c10::Storage storage, const Tensor &like, at::DispatchKey key) {
-    Tensor t = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), like.dtype());
-    t.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
-    t._set_conj(like.is_conj());
-    t._set_neg(like.is_neg());
-    if (like.unsafeGetTensorImpl()->is_wrapped_number()) t.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return t;
-}
-
-Tensor host_alias(const Tensor &t) {
-    if (!on_neuron(t)) return t;
-    return over(renamed(t.storage(), at::kCPU, at::getCPUAllocator()), t, at::DispatchKey::CPU);
-}
-
-Tensor device_alias(const Tensor &t, at::Device device) {
-    return over(renamed(t.storage(), device, &allocator), t, at::DispatchKey::PrivateUse1);
-}
-
-// --- the host road ----------------------------------------------------------------------------------------------------
-
-// CPU kernels on aliases of the device's tensors. What comes back is an argument, a view of one, or new.
-class HostCall {
-    std::vector<std::pair<Tensor, Tensor>> pairs; // device tensor, its alias
-    std::optional<at::Device> device;
-
-    Tensor lend(const Tensor &t) {
-        if (!on_neuron(t)) return t;
-        if (!device) device = t.device();
-        for (auto &[own, alias] : pairs)
-            if (own.is_same(t)) return alias;
-        Tensor alias;
-        for (auto &[own, other] : pairs) // tensors that share memory go on sharing it
-            if (own.storage().is_alias_of(t.storage())) alias = over(other.storage(), t, at::DispatchKey::CPU);
-        if (!alias.defined()) alias = host_alias(t);
-        pairs.emplace_back(t, alias);
-        return alias;
-    }
-
-    Tensor give_back(const Tensor &t) {
-        if (t.defined() && t.is_cpu() && t.layout() == at::kSparse)
-            return at::_sparse_coo_tensor_unsafe(device_alias(t._indices(), *device), device_alias(t._values(), *device),
-                                                 t.sizes(), at::TensorOptions(), t.is_coalesced());
-        if (!t.defined() || !t.is_cpu() || t.layout() != at::kStrided) return t;
-        for (auto &[own, alias] : pairs)
-            if (alias.is_same(t)) return own;
-        for (auto &[own, alias] : pairs)
-            if (alias.storage().is_alias_of(t.storage())) return over(own.storage(), t, at::DispatchKey::PrivateUse1);
-        return device_alias(t, *device);
-    }
-
-    IValue map(const IValue &v, Tensor (HostCall::*change)(const Tensor &)) {
-        if (v.isTensor()) return (this->*change)(v.toTensor());
-        if (v.isTensorList()) {
-            c10::List<Tensor> out;
-            for (const Tensor &t : v.toTensorVector()) out.push_back((this->*change)(t));
-            return out;
-        }
-        if (v.isOptionalTensorList()) {
-            c10::List<std::optional<Tensor>> out;
-            for (const std::optional<Tensor> &t : v.toOptionalTensorList())
-                out.push_back(t ? std::optional<Tensor>((this->*change)(*t)) : t);
-            return out;
-        }
-        return v;
-    }
-
-    // An out= argument may have been given another size, and with it other memory.
-    void settle() {
-        for (auto &[own, alias] : pairs) {
-            if (own.sizes() == alias.sizes() && own.const_data_ptr() == alias.const_data_ptr()) continue;
-            auto *impl = own.unsafeGetTensorImpl();
-            if (own.const_data_ptr() != alias.const_data_ptr())
-                impl->set_storage_keep_dtype(renamed(alias.storage(), own.device(), &allocator));
-            impl->set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
-        }
-    }
-
-    // The CPU has no kernel of the names under which torch hands convolutions to a device.
-    static c10::OperatorHandle known(const c10::OperatorHandle &op, Stack *stack) {
-        const std::string &name = op.schema().name();
-        if (name == "aten::convolution_overrideable")
-            return c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution", "");
-        if (name != "aten::convolution_backward_overrideable") return op;
-        int64_t channels = (*stack)[stack->size() - op.schema().arguments().size()].toTensor().size(1);
-        stack->insert(stack->end() - static_cast<int64_t>(op.schema().arguments().size()) + 3, IValue(std::vector<int64_t>{channels}));
-        return c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution_backward", "");
-    }
-
-  public:
-    void operator()(const c10::OperatorHandle &asked, Stack *stack) {
-        const c10::OperatorHandle op = known(asked, stack);
-        size_t count = op.schema().arguments().size(), first = stack->size() - count;
-        for (size_t i = first; i < stack->size(); i++) {
-            IValue &v = (*stack)[i];
-            if (v.isDevice() && v.toDevice().type() == kNeuron) {
-                device = v.toDevice();
-                v = at::Device(at::kCPU);
-            } else {
-                v = map(v, &HostCall::lend);
-            }
-        }
-        if (!device) device = at::Device(kNeuron, current_device);
-        if (!device->has_index()) device = at::Device(kNeuron, current_device);
-        op.redispatchBoxed(c10::DispatchKeySet(at::DispatchKey::CPU), stack);
-        settle();
-        for (size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); i++)
-            (*stack)[i] = map((*stack)[i], &HostCall::give_back);
-    }
-};
 
 // --- the table of operators -------------------------------------------------------------------------------------------
 

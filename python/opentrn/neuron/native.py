@@ -17,7 +17,6 @@ import torch
 from opentrn import _library
 
 SOURCE = pathlib.Path(__file__).with_name("device.cpp")
-MEMORY = SOURCE.with_name("memory.h")
 _FLAGS = ["-O2", "-std=c++20", "-fPIC", "-shared", "-w"]
 
 
@@ -28,7 +27,8 @@ def _compiler():
 def path():
     """Where the library is or will be: one per torch, compiler flags and source."""
     header = pathlib.Path(_library.include_path(), "otrn.h").read_bytes()
-    parts = [torch.__version__, *_FLAGS, SOURCE.read_bytes(), MEMORY.read_bytes(), header]
+    sources = [SOURCE, *sorted(SOURCE.parent.glob("*.h"))]
+    parts = [torch.__version__, *_FLAGS, *(s.read_bytes() for s in sources), header]
     digest = hashlib.sha256(b"\0".join(p if isinstance(p, bytes) else p.encode() for p in parts)).hexdigest()
     return _library.cache_path() / "torch" / f"neuron-{torch.__version__}-{digest[:16]}.so"
 
