@@ -266,6 +266,7 @@ def test_mistakes_in_calls():
         (lambda: make("net", opt), TypeError, "first argument is the model, a torch.nn.Module, not str"),
         (lambda: make(net, net), TypeError, "second argument is the optimizer.* not Linear"),
         (lambda: make(net, opt, 3), TypeError, "loss_fn is a function, a module or None, not int"),
+        (lambda: make(net, torch.optim.Rprop(net.parameters())), TypeError, "Rprop is none of them. Compile the two apart"),
         (lambda: make(torch.nn.Linear(4, 2), opt), ValueError, "none of this model's parameters"),
         (lambda: make(net, opt, lambda a: a)(torch.ones(1, 4), torch.ones(1, 2)), TypeError, "fits neither"),
     ):

@@ -89,7 +89,10 @@ def _row(opt):
         if type(opt) is kind:
             return row
     names = ", ".join(k.__name__ for k in OPTIMIZERS)
-    raise TypeError(f"opentrn: compile_step knows {names}; {type(opt).__name__} is none of them")
+    raise TypeError(
+        f"opentrn: compile_step knows {names}; {type(opt).__name__} is none of them. Compile the two apart, which any optimizer takes: "
+        'model = torch.compile(model, backend="opentrn"), then loss.backward() and opt.step()'
+    )
 
 
 def _check(model, opt, loss_fn):
