@@ -47,6 +47,7 @@ const PassRow pass_rows[] = {
     {"join", pass_row_join, "let row programs that read the same rows be one", false, NULL},
     {"early", pass_early, "let what products need beside rows be there when the rows are made", false, NULL},
     {"scores", pass_scores, "compute scores of attention again where its gradients need them, so that they stay on the chip", false, NULL},
+    {"distribute", pass_distribute, "choose once what dropout chooses in a softmax's gradient", false, NULL},
     {"guards", pass_guards, "let masks of a finite number be masks of -inf where the run finds that scores are far above it", false, NULL},
     {"order", pass_order, "put products that nobody waits for behind those that somebody does", false, NULL},
     {"buckets", pass_buckets, "join collectives over the same devices where nobody waits longer for them", false, NULL},

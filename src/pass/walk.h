@@ -137,6 +137,7 @@ void pass_row_join(Compile *c);
 void pass_early(Compile *c);
 void early_again(Compile *c); // the same behind pass_epilogue, which has put programs in their places
 void pass_scores(Compile *c);
+void pass_distribute(Compile *c);
 void pass_guards(Compile *c);
 void pass_order(Compile *c);
 void pass_buckets(Compile *c);
