@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// hoist.c — what is the same in every iteration of a loop is made once, before it.
-// needs: row programs and fused ops have what they take along (pass_row_programs, pass_fuse); values defined before use
+// hoist.c — what is the same in every iteration of a loop is made once, before it; small pieces are converted all at once.
+// needs: values defined before use; the first, that row programs and fused ops have what they take along (pass_row_programs, pass_fuse)
 // gives: no op of a counted loop's body but constants, counts and single numbers has only operands from outside the loop
 // stale: uses
 //
 //   for i: … b = broadcast(a); y = f(x[i], b)      ──►   b = broadcast(a); for i: … y = f(x[i], b)
+//   for i: … y = f(convert(s[i]))                  ──►   t = convert(s); for i: … y = f(t[i])
 //
 // Bodies are given what costs nothing inside (pass/loops.c): a broadcast, for one, is part of the row program that reads it. What no program
 // took along by now would be a step of every iteration, as tables of rotary positions are that heads read side by side.
 #include "hlo/loop.h"
 #include "hlo/query.h"
+#include "mach/cost.h"
 #include "pass/walk.h"
 
 typedef struct Hoist {
@@ -150,3 +152,60 @@ static void each_loop(Compile *c, WalkVisit visit) {
 }
 
 void pass_hoist(Compile *c) { each_loop(c, visit); }
+
+// --- pieces that are converted -----------------------------------------------------------------------
+
+// The slice of a tensor from outside the loop that a value is a reshape of; 0: it is none.
+static OpId piece_of(const Hlo *h, ValueId v, const bool *inside, uint32_t n) {
+    const HloOp *op = hlo_def_as(h, before_reshapes(h, v), HLO_DYNAMIC_SLICE);
+    ValueId whole = op ? hlo_operand(h, op, 0) : 0;
+    return op && (whole >= n || !inside[whole]) ? h->values.at[op->results].def : 0; // also one that was converted before
+}
+
+// A bias or a norm's scale: the transfers of all of them take less time than those of the pieces take to begin.
+static bool is_quicker_whole(const Hoist *p, const HloOp *convert, ValueId whole, const LoopCount *count) {
+    const HloType *from = hlo_value_type(p->h, whole), *to = hlo_value_type(p->h, convert->results);
+    double bytes = (double)from->elems * (double)(dtype_bytes(from->dtype) + dtype_bytes(to->dtype));
+    return p->c->chip && hlo_is_plain(from) && hlo_is_plain(to) && cost_stream(p->c->chip, bytes) < (double)count->trips * cost_reach(p->c->chip);
+}
+
+// The piece of the converted whole, in the form that the converted piece had.
+static ValueId converted_piece(Hoist *p, OpList *ops, const HloOp *convert, OpId slice) {
+    Hlo *h = p->h;
+    const HloOp piece = *hlo_at(h, slice);
+    int to = hlo_value_type(h, convert->results)->dtype;
+    ValueId operands[OTRN_MAX_RANK + 1], whole = hlo_operand(h, &piece, 0);
+    TypeId type = hlo_type_as(h, h->values.at[whole].type, to);
+    for (uint32_t k = 0; k < piece.noperands; k++)
+        operands[k] = hlo_operand(h, &piece, k);
+    operands[0] = push_before(p, hlo_op(h, HLO_CONVERT, convert->loc, 1, &whole, 1, &type));
+    ValueId made = walk_push_to(&p->w, ops, hlo_op_like(h, &piece, operands, hlo_type_as(h, h->values.at[piece.results].type, to)));
+    return walk_push_to(&p->w, ops, hlo_op(h, HLO_RESHAPE, convert->loc, 1, &made, 1, &h->values.at[convert->results].type));
+}
+
+static void visit_pieces(void *pass, OpId id) {
+    Hoist *p = pass;
+    Hlo *h = p->h;
+    LoopCount count;
+    if (is_counted(h, id, &count)) {
+        RegionId body = h->op_regions.at[hlo_at(h, id)->regions + 1];
+        const HloRegion was = h->regions.at[body];
+        const bool *inside = values_inside(p, &was);
+        uint32_t nvalues = h->values.n;
+        OpList ops = {0};
+        for (uint32_t i = 0; i < was.ops.n; i++) {
+            walk_operands(&p->w, was.ops.at[i]);
+            const HloOp op = *hlo_at(h, was.ops.at[i]);
+            OpId slice = op.code == HLO_CONVERT ? piece_of(h, hlo_operand(h, &op, 0), inside, nvalues) : 0;
+            if (slice && is_quicker_whole(p, &op, hlo_operand(h, hlo_at(h, slice), 0), &count))
+                walk_replace(&p->w, op.results, converted_piece(p, &ops, &op, slice));
+            else
+                VEC_PUSH(p->c->scratch, &ops, was.ops.at[i]);
+        }
+        walk_set_ops(h, body, &ops);
+        walk_region(&p->w, body);
+    }
+    walk_push(&p->w, id);
+}
+
+void pass_pieces(Compile *c) { each_loop(c, visit_pieces); }

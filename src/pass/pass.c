@@ -29,6 +29,7 @@ const PassRow pass_rows[] = {
     {"counters", NULL, "count elements in 32 bits", false, counters_rules},
     {"narrow", NULL, "do elementwise work before its operands are broadcast", false, narrow_rules},
     {"draws", NULL, "ask of random bits, not of the numbers made of them, whether they are below a bound", false, draws_rules},
+    {"pieces", pass_pieces, "convert small pieces that a loop reads all at once, before it", false, NULL},
     {"stacks", pass_stacks, "do elementwise work on what a loop stacks up in the loop, piece by piece", false, NULL},
     {"remat", pass_remat, "compute again in a loop what costs less than a stack another loop keeps for it", false, NULL},
     {"assoc", pass_assoc, "take sums of a product's rows from another product that has them", false, assoc_rules},

@@ -143,6 +143,7 @@ void pass_order(Compile *c);
 void pass_buckets(Compile *c);
 void buckets_join(Compile *c, bool scatters); // without: those that StableHLO has with several operands
 void pass_hoist(Compile *c);
+void pass_pieces(Compile *c);
 void pass_copies(Compile *c);
 void pass_ahead(Compile *c);
 void pass_epilogue(Compile *c);
