@@ -74,9 +74,16 @@ static ValueId on_part(Walk *w, const HloOp *op, const Pair *in, bool imaginary)
     return walk_push(w, made);
 }
 
+// A piece of a whole that is not there in parts, as a loop's stack is: taking all of that apart would cost more than the piece.
+static bool is_of_whole(const Hlo *h, const HloOp *op) {
+    const HloOp *whole = hlo_def(h, hlo_operand(h, op, 0));
+    bool piece = op->code == HLO_DYNAMIC_UPDATE_SLICE || op->code == HLO_DYNAMIC_SLICE || op->code == HLO_SLICE;
+    return piece && (!whole || (whole->code != HLO_COMPLEX && whole->code != HLO_CONSTANT));
+}
+
 static ValueId each_part(Walk *w, const HloOp *op) {
     const Hlo *h = w->hlo;
-    if ((!hlo_is(op, OT_PARTS) && reduce_body(h, op) != HLO_ADD) || !is_large(h, op))
+    if ((!hlo_is(op, OT_PARTS) && reduce_body(h, op) != HLO_ADD) || !is_large(h, op) || is_of_whole(h, op))
         return 0;
     Pair *in = ARENA_NEWN(w->arena, Pair, op->noperands + 1);
     for (uint32_t i = 0; i < op->noperands; i++)
