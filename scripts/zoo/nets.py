@@ -336,6 +336,29 @@ def lru(w, tokens, targets, width=256, layers=2, vocab=10000):
     return cross_entropy(layer_norm(w, w.stack(layers, layer, table[tokens])) @ table.T, targets)
 
 
+def complex_scan(w, tokens, targets, width=256, layers=2, vocab=10000):
+    """State spaces whose complex state goes from position to position in a loop."""
+
+    def layer(w, x):
+        decay = jnp.exp(jax.lax.complex(-jnp.exp(w(width).astype(jnp.float32)), w(width).astype(jnp.float32)))
+        h = layer_norm(w, x)
+        add = jax.lax.complex(*(dense(w, h, width, bias=False).astype(jnp.float32) for _ in range(2)))
+        move = lambda state, u: ((state := decay * state + u), state)
+        states = jax.lax.scan(move, jnp.zeros_like(add[:, 0]), add.swapaxes(0, 1))[1].swapaxes(0, 1)
+        return x + dense(w, jnp.concatenate([states.real, states.imag], -1).astype(x.dtype), width)
+
+    table = w(vocab, width)
+    return cross_entropy(layer_norm(w, w.stack(layers, layer, table[tokens])) @ table.T, targets)
+
+
+def self_taught(w, tokens, targets, width=256, vocab=50000):
+    """A head that learns from its own most likely words where it was given none: an argmax over a large vocabulary."""
+    table = w(vocab, width)
+    logits = layer_norm(w, mlp(w, table[tokens], [4 * width, width], jax.nn.gelu)) @ table.T
+    likely = jax.lax.stop_gradient(jnp.argmax(logits, -1))
+    return cross_entropy(logits, jnp.where(targets < 0, likely, targets))
+
+
 def sorted_experts(w, tokens, targets, width=512, hidden=1024, experts=8, chosen=2, vocab=16384):
     """Experts without a capacity: rows sorted by their expert, one ragged product for all of them."""
     table = w(vocab, width)

@@ -56,6 +56,8 @@ NETS = {
     "mamba 4x256 scan": (("mamba", "tokens", dict(batch=4, seq=256), {}), {}),
     "mamba 4x256 unrolled": (("mamba", "tokens", dict(batch=4, seq=256), dict(scan=False)), {}),
     "lru 4x256": (("lru", "tokens", dict(batch=4, seq=256), {}), {}),
+    "complex scan 4x256": (("complex_scan", "tokens", dict(batch=4, seq=256), {}), {}),
+    "self-taught 4x256": (("self_taught", "tokens", dict(batch=4, seq=256), {}), dict(optimizer="sgd")),
     "sorted experts 4x256 bf16": (("sorted_experts", "tokens", dict(batch=4, seq=256), {}), BF16),
     "retention 4x1024 bf16": (("linear_attention", "tokens", dict(batch=4, seq=1024), {}), BF16),
     "t5-small 8x512 bf16 scan": (("t5", "tokens", {}, {}), dict(BF16, optimizer="adafactor")),
