@@ -551,6 +551,18 @@ def test_what_nobody_compiled_costs_no_compiling(tmp_path):
     assert ", compiled software;" in page and "without a cache" not in page
 
 
+def test_alone(tmp_path):
+    """What has no network has no page of more machines, and more of them is no advice."""
+    words = ["--instance=h200-1", "--seq=256", "--global-batch=8"]
+    ran = predict(tmp_path, *words, f"--report={tmp_path / 'page.html'}")
+    assert ran.returncode == 0 and "Fewer and more machines" not in (tmp_path / "page.html").read_text(), ran
+    large = dict(LLAMA, hidden_size=8192, num_attention_heads=64, num_key_value_heads=64, intermediate_size=28672, num_hidden_layers=80)
+    ran = predict(tmp_path, *words, "--tp=1", "--pp=1", c=large)
+    assert ran.returncode == 0 and "fits           no" in ran.stdout and "--nodes" not in ran.stdout, ran
+    ran = predict(tmp_path, *words, c=large)
+    assert ran.returncode == 2 and "141 GiB" in ran.stderr and "hint: a larger instance" in ran.stderr, ran
+
+
 def test_page_of_a_gpu_has_a_roof():
     """The micro-batch is below the roof, at the FLOP a second that its operations give."""
     job, x = job_of("llama", "p5.48xlarge"), layout.Layout(dp=8)

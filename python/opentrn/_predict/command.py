@@ -150,8 +150,7 @@ def job_of(o):
         raise Fault(f"--nodes={o.nodes}: a whole number above 0 is needed, {NODES_MOST} at most")
     if not isinstance(machine, roof.Accelerator) and o.nodes * machine.devices > DEVICES_MOST:
         raise Fault(f"--nodes={o.nodes}: {o.nodes * machine.devices} devices are more than the {DEVICES_MOST} of a program", f"--nodes={DEVICES_MOST // machine.devices}, or fewer")
-    if o.nodes > 1 and getattr(machine, "network", 1) <= 0:
-        raise Fault(f"{o.instance} has no network, so it is alone", "--nodes=1, or an --instance with a network")
+    layout.joined(machine, o.nodes)
     given = {k: getattr(o, k) for k in SHAPE}
     for name in ("seq", "global_batch"):
         if getattr(o, name) is not None and not 1 <= getattr(o, name) <= MOST:

@@ -133,8 +133,15 @@ def turns_ahead(stage, stages, micros, chunks):
     return min((stages - stage - 1) * (2 if chunks > 1 else 1) + (chunks - 1) * stages + 1, micros * chunks)
 
 
+def joined(machine, nodes):
+    """Several of a machine without a network are no fleet."""
+    if nodes > 1 and getattr(machine, "network", 1) <= 0:
+        raise Fault(f"{machine.name} has no network, so it is alone", "--nodes=1, or an --instance with a network")
+
+
 def check(job, x):
     """Raises Fault where a layout is not possible, with what would be."""
+    joined(job.machine, job.nodes)
     for name in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "chunks"):
         if getattr(x, name) < 1:
             raise Fault(f"--{name.replace('_', '-')}={getattr(x, name)}: a whole number above 0 is needed")

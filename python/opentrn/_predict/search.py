@@ -139,13 +139,14 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
     every = list(candidates(job, given))
     if not every:
         raise _undivided(job, given)
+    more = "more --nodes, " if getattr(job.machine, "network", 1) > 0 else ""
     room = [x for x in every if least_memory(job, x) <= job.machine.memory]
     if not room:
         need = min(least_memory(job, x) for x in every)
         raise TooLarge(
             f"weights, gradients, optimizer and what the backward pass needs take {need / 2**30:.1f} GiB or more, in every layout, of a device with "
             f"{job.machine.memory / 2**30:.0f} GiB",
-            "more --nodes, a larger instance, --zero=3, or a smaller --seq",
+            more + "a larger instance, --zero=3, or a smaller --seq",
         )
     most = _LAYER * getattr(job.machine, "instructions", math.inf)
     short = [x for x in room if least_instructions(job, x) <= most] or [x for x in room if not too_long(job, x)]
@@ -179,7 +180,7 @@ def search(job, given, prices, by="usd", told=lambda text: None, keep=10, step=s
     if prices is None:
         found.rows = _merged(found.rows)
     if not found.rows:
-        raise TooLarge(f"none of {found.tried} layouts fits {job.machine.memory / 2**30:.0f} GiB a device", "more --nodes, --zero=3 or --recompute=full")
+        raise TooLarge(f"none of {found.tried} layouts fits {job.machine.memory / 2**30:.0f} GiB a device", more + "--zero=3 or --recompute=full")
     return found
 
 
