@@ -298,22 +298,3 @@ def test_names_of_modules(tmp_path):
     p.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "<td>model/h/0" in page and "<td>model/h/1" in page
-
-
-def test_narrow_attention_multiplies_narrow(tmp_path):
-    """Attention of bf16 is products of bf16, forward and backward, and PyTorch's own setting for it is as it was."""
-    class Attends(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.q, self.o = torch.nn.Linear(32, 32), torch.nn.Linear(32, 32)
-
-        def forward(self, x):
-            q = self.q(x).unflatten(-1, (2, 16)).transpose(1, 2)
-            return self.o(torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).transpose(1, 2).flatten(2)).float().square().mean()
-
-    model = Attends().to(torch.bfloat16)
-    allowed = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
-    export_step(model, torch.optim.SGD(model.parameters(), lr=0.1), (torch.zeros(2, 64, 32, dtype=torch.bfloat16),), tmp_path)
-    scores = [line for line in (tmp_path / "step.mlir").read_text().splitlines() if "dot_general" in line and "2x64x64" in line]
-    assert len(scores) >= 4 and not any("xf32>, tensor" in line for line in scores)
-    assert torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed() == allowed

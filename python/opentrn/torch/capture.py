@@ -50,15 +50,9 @@ def _partition(module, joint_inputs, **kwargs):
 @contextlib.contextmanager
 def plain_attention():
     """Attention is captured as products and a softmax, which the device knows; CPU kernels for the
-    whole of it would only be a name to it. Products of bf16 and fp16 stay so, as kernels of devices
-    have them; PyTorch would widen them, which takes the tensor engine four times as long."""
-    narrow = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
-    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
-    try:
-        with sdpa_kernel(SDPBackend.MATH):
-            yield
-    finally:
-        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(narrow)
+    whole of it would only be a name to it."""
+    with sdpa_kernel(SDPBackend.MATH):
+        yield
 
 
 # Operators of other libraries whose gradient asks for values, which no trace has, and what they are in torch's own.
