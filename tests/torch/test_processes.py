@@ -18,7 +18,7 @@ WORKER = pathlib.Path(__file__).parent / "worker.py"
 TRAINED = ("ddp", "fsdp", "simple_fsdp", "tensor_parallel", "pipeline")
 WAYS = {  # by backend, device and number of processes
     ("neuron", "cpu", 2): ("every_call", "simple_fsdp", "collectives"),
-    ("neuron", "neuron", 2): (*TRAINED, "loaded", "drawn"),
+    ("neuron", "neuron", 2): (*TRAINED, "loaded", "drawn", "batch_norm"),
     ("opentrn", "cpu", 4): ("every_call", "tensor_and_fsdp", "checkpoint"),
     ("gloo", "cpu", 2): ("collectives",),
 }

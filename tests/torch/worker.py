@@ -317,6 +317,31 @@ def drawn(mesh):
     torch.testing.assert_close(drawn[0][3], torch.rand(6, 4, generator=torch.Generator().manual_seed(7)), rtol=0, atol=0)
 
 
+def batch_norm(mesh):
+    """Batch norm over all ranks: the losses of one process with the whole batch."""
+    def make():
+        torch.manual_seed(3)
+        return nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 4))
+
+    def losses(model, x, y):
+        opt, seen = torch.optim.SGD(model.parameters(), lr=0.1), []
+        for _ in range(STEPS):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            opt.step()
+            seen.append(loss.detach())
+        return torch.stack(seen)
+
+    g = torch.Generator().manual_seed(2)
+    batch = torch.randn(16, 3, 8, 8, generator=g), torch.randint(0, 4, (16,), generator=g)
+    want = losses(make(), *batch)
+    model = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(make()).to(DEVICE))
+    got = losses(model, *(x.to(DEVICE) for x in mine(batch)))
+    dist.all_reduce(got)
+    torch.testing.assert_close(got.cpu() / WORLD, want, rtol=1e-6, atol=1e-6)
+
+
 def tree(parts):
     """The canonical order of sums (src/coll/tree.h)."""
     if len(parts) == 1:
