@@ -43,25 +43,14 @@ static OpId find_reader(const Copies *p, RegionId r, ValueId v, uint32_t *operan
 // The program with one more result, the operand itself.
 static OpId give_operand(Copies *p, OpId rows, uint32_t operand) {
     Hlo *h = p->h;
-    HloOp op = *hlo_at(h, rows);
+    const HloOp op = *hlo_at(h, rows);
     int64_t shape[2];
-    VEC(TypeId) types = {0};
-    Values yield = {0};
-    rows_shape(h, &op, &shape[0], &shape[1]);
-    for (uint32_t k = 0; k < op.nresults; k++)
-        VEC_PUSH(p->c->scratch, &types, h->values.at[op.results + k].type);
-    VEC_PUSH(p->c->scratch, &types, hlo_type_tensor(h, hlo_value_type(h, hlo_operand(h, &op, operand))->dtype, 2, shape));
+    RowsResults r = {0};
     RowsMake m = {.c = p->c, .h = h};
-    rows_make_like(&m, rows, NULL, types.n, types.at);
-    rows_make_all(&m, rows);
-    for (uint32_t k = 0; k < op.nresults; k++)
-        VEC_PUSH(p->c->scratch, &yield, rows_make_get(&m, rows_returned(h, rows, k)));
-    VEC_PUSH(p->c->scratch, &yield, rows_make_arg(&m, operand));
-    rows_make_end(&m, &yield);
-    walk_grow(&p->w);
-    for (uint32_t k = 0; k < op.nresults; k++)
-        walk_replace(&p->w, op.results + k, hlo_at(h, m.op)->results + k);
-    return m.op;
+    rows_shape(h, &op, &shape[0], &shape[1]);
+    rows_make_results(&m, &r, rows);
+    rows_make_result(&m, &r, hlo_op_region(h, &op, 0)->args + operand, 0, hlo_type_tensor(h, hlo_value_type(h, hlo_operand(h, &op, operand))->dtype, 2, shape));
+    return rows_make_again(&p->w, rows, &r);
 }
 
 // The update follows the program whose result it puts into the stack.

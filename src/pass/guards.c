@@ -196,20 +196,15 @@ static OpId copy_rows(Guards *g, const ValueMap *map, OpId id, ValueId mask) { /
     HloOp op = *hlo_at(h, id);
     HloRegion body = *hlo_op_region(h, &op, 0);
     RowsMake m = {.c = g->c, .h = h};
-    TypeId *types = ARENA_NEWN(g->c->scratch, TypeId, op.nresults + 1u);
-    for (uint32_t k = 0; k < op.nresults; k++)
-        types[k] = h->values.at[op.results + k].type;
-    rows_make_like(&m, id, map, op.nresults, types);
+    RowsResults r = {0};
+    rows_make_results(&m, &r, id);
+    rows_make_like(&m, id, map, r.types.n, r.types.at);
     for (uint32_t i = 0; i + 1 < body.ops.n; i++) {
         const HloOp *inner = hlo_at(h, body.ops.at[i]);
         bool fills = mask && inner->code == HLO_SELECT && hlo_operand(h, inner, 0) == mask && finite_fill(h, hlo_operand(h, inner, 2));
         (fills ? copy_with_inf(g, &m, body.ops.at[i]) : rows_make_copy(&m, body.ops.at[i]));
     }
-    const HloOp ret = *hlo_at(h, body.ops.at[body.ops.n - 1]);
-    Values yield = {0};
-    for (uint32_t k = 0; k < ret.noperands; k++)
-        VEC_PUSH(g->c->scratch, &yield, rows_make_get(&m, hlo_operand(h, &ret, k)));
-    rows_make_end(&m, &yield);
+    rows_make_end(&m, &r, NULL);
     return m.op;
 }
 

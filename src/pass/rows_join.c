@@ -132,8 +132,7 @@ static bool others_read(const Join *j, ValueId v, OpId second) {
 static void join(Join *j, OpId first, OpId second) {
     Hlo *h = j->h;
     RowsMake m = {.c = j->c, .h = h, .once = true};
-    VEC(TypeId) types = {0};
-    Values old = {0}, yield = {0};
+    RowsResults r = {0};
     OpId both[2] = {first, second};
     int64_t at[2][OPERANDS_MAX];
     for (int p = 0; p < 2; p++) {
@@ -142,15 +141,11 @@ static void join(Join *j, OpId first, OpId second) {
             ValueId v = before_reshapes(h, hlo_operand(h, &op, i));
             at[p][i] = result_of(j, first, v) >= 0 ? -1 : (int64_t)rows_make_operand(&m, v, kinds_of(&op)[i]);
         }
-        for (uint32_t k = 0; k < op.nresults; k++) {
-            if (!p && !others_read(j, op.results + k, second))
-                continue;
-            VEC_PUSH(j->c->scratch, &types, h->values.at[op.results + k].type);
-            VEC_PUSH(j->c->scratch, &old, op.results + k);
-            VEC_PUSH(j->c->scratch, &yield, rows_returned(h, both[p], k));
-        }
+        for (uint32_t k = 0; k < op.nresults; k++)
+            if (p || others_read(j, op.results + k, second))
+                rows_make_result(&m, &r, rows_returned(h, both[p], k), op.results + k, h->values.at[op.results + k].type);
     }
-    rows_make_begin(&m, hlo_at(h, second)->loc, hlo_int(hlo_at(h, first), AK_DIMENSION, 0), types.n, types.at);
+    rows_make_begin(&m, hlo_at(h, second)->loc, hlo_int(hlo_at(h, first), AK_DIMENSION, 0), r.types.n, r.types.at);
     for (int p = 0; p < 2; p++) {
         for (uint32_t i = 0; i < hlo_at(h, both[p])->noperands; i++) {
             ValueId arg = hlo_op_region(h, hlo_at(h, both[p]), 0)->args + i;
@@ -159,12 +154,7 @@ static void join(Join *j, OpId first, OpId second) {
         }
         rows_make_all(&m, both[p]);
     }
-    for (uint32_t k = 0; k < yield.n; k++)
-        yield.at[k] = rows_make_get(&m, yield.at[k]);
-    rows_make_end(&m, &yield);
-    walk_grow(&j->w);
-    for (uint32_t k = 0; k < old.n; k++)
-        walk_replace(&j->w, old.at[k], hlo_at(h, m.op)->results + k);
+    rows_make_end(&m, &r, &j->w);
     j->instead[first] = m.op, j->instead[second] = second;
     j->taken[first] = j->taken[second] = true;
 }

@@ -88,10 +88,38 @@ void rows_make_copy(RowsMake *m, OpId id) {
     rows_make_set(m, op.results, hlo_at(h, made)->results);
 }
 
-void rows_make_end(RowsMake *m, const Values *yield) {
-    assert(yield->n == hlo_at(m->h, m->op)->nresults);
+void rows_make_result(const RowsMake *m, RowsResults *r, ValueId inner, ValueId old, TypeId type) {
+    VEC_PUSH(m->c->scratch, &r->inner, inner);
+    VEC_PUSH(m->c->scratch, &r->old, old);
+    VEC_PUSH(m->c->scratch, &r->types, type);
+}
+
+void rows_make_results(const RowsMake *m, RowsResults *r, OpId rows) {
+    const HloOp op = *hlo_at(m->h, rows);
+    for (uint32_t k = 0; k < op.nresults; k++)
+        rows_make_result(m, r, rows_returned(m->h, rows, k), op.results + k, m->h->values.at[op.results + k].type);
+}
+
+void rows_make_end(RowsMake *m, const RowsResults *r, Walk *w) {
     Hlo *h = m->h;
-    hlo_region_push(h, m->region, hlo_op(h, HLO_RETURN, hlo_at(h, m->op)->loc, yield->n, yield->at, 0, NULL));
+    ValueId *yield = ARENA_NEWN(m->c->scratch, ValueId, r->inner.n + 1);
+    assert(r->inner.n == hlo_at(h, m->op)->nresults);
+    for (uint32_t k = 0; k < r->inner.n; k++)
+        yield[k] = rows_make_get(m, r->inner.at[k]);
+    hlo_region_push(h, m->region, hlo_op(h, HLO_RETURN, hlo_at(h, m->op)->loc, r->inner.n, yield, 0, NULL));
+    if (w)
+        walk_grow(w);
+    for (uint32_t k = 0; k < r->old.n && w; k++)
+        if (r->old.at[k])
+            walk_replace(w, r->old.at[k], hlo_at(h, m->op)->results + k);
+}
+
+OpId rows_make_again(Walk *w, OpId rows, const RowsResults *r) {
+    RowsMake m = {.c = w->c, .h = w->hlo};
+    rows_make_like(&m, rows, NULL, r->types.n, r->types.at);
+    rows_make_all(&m, rows);
+    rows_make_end(&m, r, w);
+    return m.op;
 }
 
 void rows_make_group(RowsMake *m, Walk *w, const OpList *members, int64_t columns, const Values *outputs, RowsMember *member, void *of) {

@@ -33,7 +33,16 @@ static inline ValueId rows_make_get(const RowsMake *m, ValueId from) { return va
 static inline void rows_make_set(RowsMake *m, ValueId from, ValueId to) { value_map_set(m->c->scratch, &m->map, from, to); }
 void rows_make_copy(RowsMake *m, OpId op); // an op of the other region, its operands as mapped; rows as long as here
 void rows_make_all(RowsMake *m, OpId rows); // … all of them
-void rows_make_end(RowsMake *m, const Values *yield); // values of this region
+// Its results, in order: the value inside another program's region, and the result that it stands for from now on, 0: none.
+typedef struct RowsResults {
+    Values inner, old;
+    VEC(TypeId) types;
+} RowsResults;
+void rows_make_result(const RowsMake *m, RowsResults *r, ValueId inner, ValueId old, TypeId type);
+void rows_make_results(const RowsMake *m, RowsResults *r, OpId rows); // all that a program has
+void rows_make_end(RowsMake *m, const RowsResults *r, Walk *w); // w: whoever read the old ones reads these; may be NULL
+// A program that is there, with other results.
+OpId rows_make_again(Walk *w, OpId rows, const RowsResults *r);
 // The op that does what these did, once its operands are known, in the list in hand: `member` makes each inside, by the walk. Who reads `outputs`
 // of them reads its results.
 typedef ValueId RowsMember(void *of, RowsMake *m, const HloOp *op);

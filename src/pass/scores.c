@@ -342,38 +342,22 @@ static ValueId product_again(Scores *s, OpId first, uint32_t i, OpId second) {
 // R1 without the rows that only late readers had, with the numbers per row they need instead. New results: kept, in order.
 static OpId remake_first(Scores *s, const Pair *p, Slice *sl) {
     Hlo *h = s->h;
-    HloOp op = op_of(s, p->first);
     RowsMake m = {.c = s->c, .h = s->h};
-    VEC(TypeId) types = {0};
-    Values inner = {0}, yield = {0}, old = {0};
+    RowsResults r = {0};
     int64_t shape[2];
     rows_shape(h, hlo_at(h, p->first), &shape[0], &shape[1]);
-    for (uint32_t k = 0; k < op.nresults; k++) {
-        VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
-        VEC_PUSH(s->c->scratch, &inner, rows_returned(s->h, p->first, k));
-        VEC_PUSH(s->c->scratch, &old, op.results + k);
-    }
+    rows_make_results(&m, &r, p->first);
     for (uint32_t k = 0; k < sl->kept.n + sl->stored.n; k++) {
         bool number = k < sl->kept.n;
         ValueId v = number ? sl->kept.at[k] : sl->stored.at[k - sl->kept.n];
         uint32_t there = 0;
-        while (there < inner.n && inner.at[there] != v)
+        while (there < r.inner.n && r.inner.at[there] != v)
             there++;
         *(number ? &sl->kept_at[k] : &sl->stored_at[k - sl->kept.n]) = there;
-        if (there < inner.n)
-            continue;
-        VEC_PUSH(s->c->scratch, &types, hlo_type_tensor(h, hlo_value_type(h, v)->dtype, number ? 1 : 2, shape));
-        VEC_PUSH(s->c->scratch, &inner, v);
+        if (there == r.inner.n)
+            rows_make_result(&m, &r, v, 0, hlo_type_tensor(h, hlo_value_type(h, v)->dtype, number ? 1 : 2, shape));
     }
-    rows_make_like(&m, p->first, NULL, types.n, types.at);
-    rows_make_all(&m, p->first);
-    for (uint32_t k = 0; k < inner.n; k++)
-        VEC_PUSH(s->c->scratch, &yield, rows_make_get(&m, inner.at[k]));
-    rows_make_end(&m, &yield);
-    walk_grow(&s->w);
-    for (uint32_t k = 0; k < old.n; k++)
-        walk_replace(&s->w, old.at[k], hlo_at(h, m.op)->results + k);
-    return m.op;
+    return rows_make_again(&s->w, p->first, &r);
 }
 
 static bool is_of_first(const Scores *s, const Pair *p, ValueId v, uint32_t *result) { // v is R1's, through reshapes
@@ -413,12 +397,13 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
         at[n++] = rows_make_operand(&m, hlo_at(h, first)->results + sl->kept_at[k], FUSED_ROWS);
     for (uint32_t k = 0; k < sl->stored.n; k++)
         at[n++] = rows_make_operand(&m, hlo_at(h, first)->results + sl->stored_at[k], FUSED_SAME);
-    VEC(TypeId) types = {0};
-    for (uint32_t k = 0; k < op.nresults; k++)
-        VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
-    for (uint32_t k = 0; k < p->nlate; k++)
-        VEC_PUSH(s->c->scratch, &types, h->values.at[hlo_operand(h, hlo_at(h, p->late[k].op), p->late[k].operand)].type);
-    rows_make_begin(&m, hlo_at(h, p->second)->loc, hlo_int(hlo_at(h, p->second), AK_DIMENSION, 0), types.n, types.at);
+    RowsResults r = {0};
+    rows_make_results(&m, &r, p->second);
+    for (uint32_t k = 0; k < p->nlate; k++) {
+        ValueId read = hlo_operand(h, hlo_at(h, p->late[k].op), p->late[k].operand);
+        rows_make_result(&m, &r, rows_returned(h, p->first, p->late[k].result), 0, h->values.at[read].type);
+    }
+    rows_make_begin(&m, hlo_at(h, p->second)->loc, hlo_int(hlo_at(h, p->second), AK_DIMENSION, 0), r.types.n, r.types.at);
     OpId made = m.op;
     ValueId args = h->regions.at[m.region].args;
     for (uint32_t k = 0; k < sl->args.n; k++)
@@ -437,15 +422,7 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     }
     for (uint32_t i = 0; i + 1 < body.ops.n; i++)
         rows_make_copy(&m, body.ops.at[i]);
-    Values yield = {0};
-    for (uint32_t k = 0; k < op.nresults; k++)
-        VEC_PUSH(s->c->scratch, &yield, rows_make_get(&m, rows_returned(s->h, p->second, k)));
-    for (uint32_t k = 0; k < p->nlate; k++)
-        VEC_PUSH(s->c->scratch, &yield, rows_make_get(&m, rows_returned(s->h, p->first, p->late[k].result)));
-    rows_make_end(&m, &yield);
-    walk_grow(&s->w);
-    for (uint32_t k = 0; k < op.nresults; k++)
-        walk_replace(&s->w, op.results + k, hlo_at(h, made)->results + k);
+    rows_make_end(&m, &r, &s->w);
     for (uint32_t k = 0; k < p->nlate; k++) {
         HloOp *dot = hlo_at(h, p->late[k].op);
         h->operands.at[dot->operands + p->late[k].operand] = hlo_at(h, made)->results + op.nresults + k;
@@ -514,29 +491,16 @@ static void drop_results(void *pass, RegionId r) {
         HloOp op = *hlo_at(h, id);
         if (op.code != HLO_ROWS || id < s->nops)
             continue;
-        Values yield = {0}, old = {0};
-        VEC(TypeId) types = {0};
+        RowsResults left = {0};
+        RowsMake m = {.c = s->c, .h = h};
         for (uint32_t k = 0; k < op.nresults; k++) {
             uint32_t n;
             users_of(&s->u, op.results + k, &n);
-            if (!n)
-                continue;
-            VEC_PUSH(s->c->scratch, &types, h->values.at[op.results + k].type);
-            VEC_PUSH(s->c->scratch, &old, op.results + k);
-            VEC_PUSH(s->c->scratch, &yield, rows_returned(s->h, id, k));
+            if (n)
+                rows_make_result(&m, &left, rows_returned(h, id, k), op.results + k, h->values.at[op.results + k].type);
         }
-        if (!yield.n || yield.n == op.nresults)
-            continue;
-        RowsMake m = {.c = s->c, .h = s->h};
-        rows_make_like(&m, id, NULL, types.n, types.at);
-        rows_make_all(&m, id);
-        for (uint32_t k = 0; k < yield.n; k++)
-            yield.at[k] = rows_make_get(&m, yield.at[k]);
-        rows_make_end(&m, &yield);
-        walk_grow(&s->w);
-        for (uint32_t k = 0; k < old.n; k++)
-            walk_replace(&s->w, old.at[k], hlo_at(h, m.op)->results + k);
-        h->regions.at[r].ops.at[i] = m.op;
+        if (left.inner.n && left.inner.n < op.nresults)
+            h->regions.at[r].ops.at[i] = rows_make_again(&s->w, id, &left);
     }
 }
 
