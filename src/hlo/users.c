@@ -2,6 +2,8 @@
 // users.c — readers of every value in two walks: count, then fill.
 #include "hlo/users.h"
 
+#include <assert.h>
+
 static void count(Users *u, RegionId r) {
     const Hlo *h = u->h;
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
@@ -39,7 +41,7 @@ void users_count(const Hlo *h, RegionId r, uint32_t *uses) {
 }
 
 void users_make(Users *u, const Hlo *h, Arena *a, RegionId body) {
-    *u = (Users){.h = h, .position = ARENA_NEWN(a, uint32_t, h->ops.n + 1),
+    *u = (Users){.h = h, .nvalues = h->values.n, .position = ARENA_NEWN(a, uint32_t, h->ops.n + 1),
                  .region = ARENA_NEWN(a, RegionId, h->ops.n + 1),
                  .end = ARENA_NEWN(a, uint32_t, h->values.n + 2)};
     count(u, body);
@@ -50,9 +52,16 @@ void users_make(Users *u, const Hlo *h, Arena *a, RegionId body) {
 }
 
 const OpId *users_of(const Users *u, ValueId v, uint32_t *n) {
+    assert(v < u->nvalues);
     uint32_t begin = v ? u->end[v - 1] : 0;
     *n = u->end[v] - begin;
     return u->at + begin;
+}
+
+Reader readers_of(const Users *u, ValueId v) {
+    uint32_t n = 0;
+    const OpId *at = v < u->nvalues ? users_of(u, v, &n) : u->at;
+    return (Reader){.users = u, .next = at, .end = at + n};
 }
 
 bool users_there_before(const Users *u, ValueId v, OpId op) {

@@ -34,7 +34,6 @@ typedef struct Assoc {
     Walk w; // first: the rule is handed it
     Users u;
     VEC(Twins) twins;
-    uint32_t nvalues; // that users are known of
 } Assoc;
 
 // A broadcast along the last dimension.
@@ -205,19 +204,17 @@ static ValueId turned_alike(Assoc *s, const Given *g, const int64_t *perm, OpId 
     int rank = hlo_value_type(h, v)->rank;
     int64_t now[OTRN_MAX_RANK], next[OTRN_MAX_RANK], rest[OTRN_MAX_RANK];
     memcpy(now, g->now, sizeof now);
-    for (bool more = true; more && v < s->nvalues && memcmp(now, perm, (size_t)rank * sizeof *now);) {
-        uint32_t n, np;
-        const OpId *users = users_of(&s->u, v, &n);
+    for (bool more = true; more && memcmp(now, perm, (size_t)rank * sizeof *now);) {
+        uint32_t np;
         more = false;
-        for (uint32_t i = 0; i < n && !more; i++) {
-            const HloOp *op = hlo_at(h, users[i]);
-            if (op->code != HLO_TRANSPOSE || !users_there_before(&s->u, op->results, before))
+        for (Reader by = readers_of(&s->u, v); !more && reader_next(&by);) {
+            if (by.op->code != HLO_TRANSPOSE || !users_there_before(&s->u, by.op->results, before))
                 continue;
-            const int64_t *p = hlo_ints(op, AK_PERMUTATION, &np);
+            const int64_t *p = hlo_ints(by.op, AK_PERMUTATION, &np);
             for (int k = 0; k < rank; k++)
                 next[k] = now[p[k]];
             memcpy(now, next, sizeof now);
-            v = op->results;
+            v = by.op->results;
             more = true;
         }
     }
@@ -300,15 +297,12 @@ static bool is_of_product(const Assoc *s, const Factors *f, const HloOp *op, uin
 // The product with v that the summed value is an operand of.
 static bool find_product(const Assoc *s, OpId reduce, const Factors *f, ValueId v, Given *g) {
     const Hlo *h = s->w.hlo;
-    uint32_t n;
-    const OpId *users = users_of(&s->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(h, users[i]);
-        uint32_t side = op->code == HLO_DOT_GENERAL && hlo_operand(h, op, 1) == v;
-        if (op->code != HLO_DOT_GENERAL || hlo_operand(h, op, 0) == hlo_operand(h, op, 1) || op->results == f->dot ||
-            !users_there_before(&s->u, op->results, reduce) || !is_of_product(s, f, op, side, hlo_operand(h, op, !side), g))
+    for (Reader by = readers_of(&s->u, v); reader_next(&by);) {
+        uint32_t side = by.op->code == HLO_DOT_GENERAL && hlo_operand(h, by.op, 1) == v;
+        if (by.op->code != HLO_DOT_GENERAL || hlo_operand(h, by.op, 0) == hlo_operand(h, by.op, 1) || by.op->results == f->dot ||
+            !users_there_before(&s->u, by.op->results, reduce) || !is_of_product(s, f, by.op, side, hlo_operand(h, by.op, !side), g))
             continue;
-        g->v = op->results;
+        g->v = by.op->results;
         for (int k = 0; k < OTRN_MAX_RANK; k++)
             g->now[k] = k;
         return true;
@@ -320,17 +314,15 @@ static bool find_product(const Assoc *s, OpId reduce, const Factors *f, ValueId 
 
 // A value of the second loop that has the product's elements, transposed perhaps.
 static bool find_there(Assoc *s, const Twins *t, ValueId product, OpId reduce, Given *g) {
-    const Hlo *h = s->w.hlo;
-    uint32_t n, np;
+    uint32_t np;
     ValueId v = product;
     for (int k = 0; k < OTRN_MAX_RANK; k++)
         g->now[k] = k;
     for (;;) {
-        const OpId *users = users_of(&s->u, v, &n);
         const HloOp *turn = NULL;
         g->v = twins_there(t, v, reduce);
-        for (uint32_t i = 0; i < n && !g->v; i++)
-            turn = hlo_at(h, users[i])->code == HLO_TRANSPOSE ? hlo_at(h, users[i]) : turn;
+        for (Reader by = readers_of(&s->u, v); !g->v && reader_next(&by);)
+            turn = by.op->code == HLO_TRANSPOSE ? by.op : turn;
         if (g->v || !turn)
             return g->v != 0;
         const int64_t *p = hlo_ints(turn, AK_PERMUTATION, &np);
@@ -360,7 +352,7 @@ static bool find_twin(Assoc *s, const Twins *t, OpId reduce, const Factors *f, V
 }
 
 static bool find_given(Assoc *s, OpId reduce, const Factors *f, ValueId v, Given *g) {
-    bool found = v < s->nvalues && find_product(s, reduce, f, v, g);
+    bool found = find_product(s, reduce, f, v, g);
     for (uint32_t i = 0; i < s->twins.n && !found; i++)
         if (s->twins.at[i].second == s->u.region[reduce])
             found = find_twin(s, &s->twins.at[i], reduce, f, v, g);
@@ -417,7 +409,6 @@ void pass_assoc(Compile *c) {
     Assoc s = {0};
     walk_init(&s.w, c);
     users_make(&s.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    s.nvalues = c->hlo->values.n;
     walk_regions(c->hlo, hlo_main(c->hlo)->body, find_twins, &s);
     rules_walk(&s.w, assoc_rules);
 }

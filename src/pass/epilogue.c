@@ -45,9 +45,7 @@ static bool columns_suit(const Hlo *h, const HloOp *rows, int64_t columns, int64
 // Whether anybody but the program reads the product, or what reshapes make of it on the way to the program.
 static bool has_other_readers(const Users *u, ValueId v) {
     for (;;) {
-        uint32_t n;
-        users_of(u, v, &n);
-        if (n != 1)
+        if (users_reads(u, v) != 1)
             return true;
         const HloOp *def = hlo_at(u->h, u->h->values.at[v].def);
         if (def->code != HLO_RESHAPE)
@@ -111,13 +109,9 @@ static void move_behind(Pass *p, OpId id, uint32_t at) { // and behind what has 
 
 // Nobody else reads the value, or what reshapes make of it.
 static bool is_read_by(const Pass *p, ValueId v, OpId reader) {
-    uint32_t n;
-    const OpId *users = users_of(&p->u, v, &n);
     bool all = true;
-    for (uint32_t i = 0; i < n && all; i++) {
-        const HloOp *op = hlo_at(p->h, users[i]);
-        all = users[i] == reader || (op->code == HLO_RESHAPE && is_read_by(p, op->results, reader));
-    }
+    for (Reader by = readers_of(&p->u, v); all && reader_next(&by);)
+        all = by.id == reader || (by.op->code == HLO_RESHAPE && is_read_by(p, by.op->results, reader));
     return all;
 }
 
@@ -135,14 +129,11 @@ static bool is_returned(const Pass *p, ValueId v, OpId ret, OpId maker) {
 
 // All that happens to the value is that it is returned, or put into a stack of its loop.
 static bool is_handed_on(const Pass *p, ValueId v, OpId maker) {
-    uint32_t n;
-    const OpId *users = users_of(&p->u, v, &n);
     bool all = true;
-    for (uint32_t i = 0; i < n && all; i++) {
-        const HloOp *op = hlo_at(p->h, users[i]);
-        all = op->code == HLO_RETURN    ? is_returned(p, v, users[i], maker)
-              : op->code == HLO_RESHAPE ? is_handed_on(p, op->results, maker)
-                                        : op->code == HLO_DYNAMIC_UPDATE_SLICE && hlo_operand(p->h, op, 1) == v;
+    for (Reader by = readers_of(&p->u, v); all && reader_next(&by);) {
+        all = by.op->code == HLO_RETURN    ? is_returned(p, v, by.id, maker)
+              : by.op->code == HLO_RESHAPE ? is_handed_on(p, by.op->results, maker)
+                                        : by.op->code == HLO_DYNAMIC_UPDATE_SLICE && hlo_operand(p->h, by.op, 1) == v;
     }
     return all;
 }
@@ -178,15 +169,12 @@ static uint32_t meeting_place(const Pass *p, const Epilogue *e, bool views) {
 
 // Nobody but the program reads the value, or what reshapes make of it, up to there.
 static bool is_read_later(const Pass *p, ValueId v, OpId rows, uint32_t at) {
-    uint32_t n;
-    const OpId *users = users_of(&p->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(p->h, users[i]);
-        if (users[i] == rows)
+    for (Reader by = readers_of(&p->u, v); reader_next(&by);) {
+        if (by.id == rows)
             continue;
-        if (p->u.region[users[i]] != p->u.region[rows]) // inside a loop or branch, wherever that is
+        if (p->u.region[by.id] != p->u.region[rows]) // inside a loop or branch, wherever that is
             return false;
-        if (op->code == HLO_RESHAPE ? !is_read_later(p, op->results, rows, at) : p->place[users[i]] <= at)
+        if (by.op->code == HLO_RESHAPE ? !is_read_later(p, by.op->results, rows, at) : p->place[by.id] <= at)
             return false;
     }
     return true;

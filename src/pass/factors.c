@@ -20,7 +20,6 @@
 typedef struct Factors {
     Walk w; // first: the rule is handed it
     Users u;
-    uint32_t nvalues; // that users are known of
 } Factors;
 
 typedef struct Sum {
@@ -105,12 +104,9 @@ static ValueId strip(Sum *s, ValueId v, int depth) {
 
 // A product reads the value, or another form of it.
 static bool feeds_product(const Factors *f, ValueId v) {
-    uint32_t n = 0;
-    const OpId *users = v < f->nvalues ? users_of(&f->u, v, &n) : NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(f->w.hlo, users[i]);
-        bool form = op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
-        if (op->code == HLO_DOT_GENERAL || op->code == HLO_CONVOLUTION || (form && feeds_product(f, op->results)))
+    for (Reader by = readers_of(&f->u, v); reader_next(&by);) {
+        bool form = by.op->code == HLO_RESHAPE || by.op->code == HLO_TRANSPOSE || by.op->code == HLO_CONVERT;
+        if (by.op->code == HLO_DOT_GENERAL || by.op->code == HLO_CONVOLUTION || (form && feeds_product(f, by.op->results)))
             return true;
     }
     return false;
@@ -156,7 +152,7 @@ static ValueId scale_sum(Walk *w, const HloOp *op) {
 const Rule factors_rules[] = {{"sum over rows of x by numbers of the columns: the sum, by them", HLO_REDUCE, RULE_ORDER, scale_sum}, {0}};
 
 void pass_factors(Compile *c) {
-    Factors f = {.nvalues = c->hlo->values.n};
+    Factors f = {0};
     walk_init(&f.w, c);
     users_make(&f.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     rules_walk(&f.w, factors_rules);

@@ -67,23 +67,20 @@ static void take_before(Guards *g, Group *p, ValueId v) { // the product first, 
 
 // Every reader of the value, through reshapes, is a product that can stand beside the program.
 static bool take_behind(Guards *g, Group *p, ValueId v) {
-    uint32_t n;
-    const OpId *users = users_of(&g->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(g->h, users[i]);
-        if (g->u.region[users[i]] != g->u.region[p->rows] || g->taken[users[i]])
+    for (Reader by = readers_of(&g->u, v); reader_next(&by);) {
+        if (g->u.region[by.id] != g->u.region[p->rows] || g->taken[by.id])
             return false;
-        bool view = op->code == HLO_RESHAPE;
-        if (!view && !dot_on_tensor_engine(g->h, op))
+        bool view = by.op->code == HLO_RESHAPE;
+        if (!view && !dot_on_tensor_engine(g->h, by.op))
             return false;
-        uint32_t at = !view && hlo_operand(g->h, op, 1) == v;
-        if (!view && !users_there_before(&g->u, hlo_operand(g->h, op, !at), p->rows))
+        uint32_t at = !view && hlo_operand(g->h, by.op, 1) == v;
+        if (!view && !users_there_before(&g->u, hlo_operand(g->h, by.op, !at), p->rows))
             return false;
-        VEC_PUSH(g->c->scratch, &p->ops, users[i]);
-        if (view && !take_behind(g, p, op->results))
+        VEC_PUSH(g->c->scratch, &p->ops, by.id);
+        if (view && !take_behind(g, p, by.op->results))
             return false;
     }
-    return n > 0;
+    return users_reads(&g->u, v) > 0;
 }
 
 static int64_t gather_group(Guards *g, Group *p) { // rows of a batch; 0: it is none
@@ -229,11 +226,9 @@ static void results_of(Guards *g, const Group *p, Values *out) {
     for (uint32_t i = 0; i < p->ops.n; i++) {
         HloOp op = *hlo_at(g->h, p->ops.at[i]);
         for (uint32_t k = 0; k < op.nresults; k++) {
-            uint32_t n;
-            const OpId *users = users_of(&g->u, op.results + k, &n);
             bool read = false;
-            for (uint32_t j = 0; j < n; j++)
-                read = read || !g->taken[users[j]];
+            for (Reader by = readers_of(&g->u, op.results + k); reader_next(&by);)
+                read = read || !g->taken[by.id];
             if (read)
                 VEC_PUSH(g->c->scratch, out, op.results + k);
         }

@@ -160,12 +160,10 @@ static ValueId before_widening(const Hlo *h, ValueId piece) {
 
 // Who reads the stack computes with its elements, so that converting them there is no walk over memory.
 static bool is_computed_with(const Users *u, ValueId whole) {
-    uint32_t n;
-    const OpId *users = users_of(u, whole, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (u->region[users[i]] != u->region[u->h->values.at[whole].def] || !hlo_is_elementwise(hlo_at(u->h, users[i])))
+    for (Reader by = readers_of(u, whole); reader_next(&by);)
+        if (u->region[by.id] != u->region[u->h->values.at[whole].def] || !hlo_is_elementwise(by.op))
             return false;
-    return n > 0;
+    return users_reads(u, whole) > 0;
 }
 
 // Carried value k is a stack that begins as zeros and gets a widened piece in each iteration: the piece before that. 0: it is not.

@@ -34,11 +34,9 @@ static bool is_stacked(const Schedule *o, const HloOp *op, ValueId v, int depth)
         return hlo_operand(o->h, op, 1) == v;
     bool all = depth > 0 && op->nresults > 0 && (op->code == HLO_ROWS || op->code == HLO_RESHAPE || hlo_is_elementwise(op));
     for (uint32_t i = 0; i < op->nresults && all; i++) {
-        uint32_t n;
-        const OpId *users = users_of(&o->u, op->results + i, &n);
-        all = n > 0;
-        for (uint32_t k = 0; k < n && all; k++)
-            all = is_stacked(o, hlo_at(o->h, users[k]), op->results + i, depth - 1);
+        all = users_reads(&o->u, op->results + i) > 0;
+        for (Reader by = readers_of(&o->u, op->results + i); all && reader_next(&by);)
+            all = is_stacked(o, by.op, op->results + i, depth - 1);
     }
     return all;
 }
@@ -63,15 +61,12 @@ static void sink_movement(Schedule *o, RegionId r) {
 
 // The first place where somebody computes with the value; sums over devices stand right behind what they sum, whoever reads them.
 static double awaited(const Schedule *o, RegionId r, ValueId v) {
-    uint32_t n;
     double first = INFINITY;
-    const OpId *users = users_of(&o->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(o->h, users[i]);
-        bool sums = (op->code == HLO_ALL_REDUCE || op->code == HLO_REDUCE_SCATTER) && op->nresults == 1;
-        if (is_stacked(o, op, v, STACKED_DEPTH))
+    for (Reader by = readers_of(&o->u, v); reader_next(&by);) {
+        bool sums = (by.op->code == HLO_ALL_REDUCE || by.op->code == HLO_REDUCE_SCATTER) && by.op->nresults == 1;
+        if (is_stacked(o, by.op, v, STACKED_DEPTH))
             continue;
-        first = fmin(first, sums ? awaited(o, r, op->results) : o->u.region[users[i]] == r ? o->key[users[i]] : -1);
+        first = fmin(first, sums ? awaited(o, r, by.op->results) : o->u.region[by.id] == r ? o->key[by.id] : -1);
     }
     return first;
 }

@@ -82,17 +82,14 @@ static bool reads_piece(const Remat *r, const HloOp *op, ValueId whole) {
 
 // Only the second loop reads the result, a piece at the same index each time.
 static bool only_later(Remat *r, ValueId whole) {
-    uint32_t n;
-    const OpId *users = users_of(&r->u, whole, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(r->h, users[i]);
-        if (r->u.region[users[i]] != r->later || !reads_piece(r, op, whole))
+    for (Reader by = readers_of(&r->u, whole); reader_next(&by);) {
+        if (r->u.region[by.id] != r->later || !reads_piece(r, by.op, whole))
             return false;
-        if (r->index && r->index != hlo_operand(r->h, op, 1))
+        if (r->index && r->index != hlo_operand(r->h, by.op, 1))
             return false;
-        r->index = hlo_operand(r->h, op, 1);
+        r->index = hlo_operand(r->h, by.op, 1);
     }
-    return n > 0;
+    return users_reads(&r->u, whole) > 0;
 }
 
 static void find_stacks(Remat *r) {
@@ -234,16 +231,13 @@ static bool is_scaled_before(const Remat *r, const HloOp *op) {
 
 // Who makes the value writes it in the narrower type.
 static bool is_rounded_as_written(const Remat *r, const HloOp *op) {
-    uint32_t n;
-    users_of(&r->u, hlo_operand(r->h, op, 0), &n);
-    return op->code == HLO_CONVERT && n == 1;
+    return op->code == HLO_CONVERT && users_reads(&r->u, hlo_operand(r->h, op, 0)) == 1;
 }
 
 // In a block what other instructions take along is for nothing; elsewhere a program waits for transfers.
 static double instructions(const Remat *r, const HloOp *op) {
-    uint32_t n;
-    const OpId *users = users_of(&r->u, op->results, &n);
-    bool taken = (n == 1 && hlo_is_taken_along(r->h, op, hlo_at(r->h, users[0]))) || is_scaled_before(r, op) || is_rounded_as_written(r, op);
+    OpId by = users_only(&r->u, op->results);
+    bool taken = (by && hlo_is_taken_along(r->h, op, hlo_at(r->h, by))) || is_scaled_before(r, op) || is_rounded_as_written(r, op);
     return taken && is_in_block(r, op->results) ? 0 : hlo_instructions(r->h, op);
 }
 
@@ -297,13 +291,10 @@ static bool takes_tiles(const Remat *r, const HloOp *dot, uint32_t operand) {
 
 // A product of the first loop that would take the value where it is made reads it in memory, once that is stored.
 static bool feeds_product(const Remat *r, ValueId v) {
-    uint32_t n;
     for (const HloOp *op = op_of(r, v); op && is_reshape(r->h, op); op = op_of(r, v))
         v = hlo_operand(r->h, op, 0);
-    const OpId *users = users_of(&r->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(r->h, users[i]);
-        if (op->code == HLO_DOT_GENERAL && r->u.region[users[i]] == r->body && takes_tiles(r, op, hlo_operand(r->h, op, 1) == v))
+    for (Reader by = readers_of(&r->u, v); reader_next(&by);) {
+        if (by.op->code == HLO_DOT_GENERAL && r->u.region[by.id] == r->body && takes_tiles(r, by.op, hlo_operand(r->h, by.op, 1) == v))
             return is_in_block(r, v);
     }
     return false;
@@ -319,12 +310,9 @@ static double keep_cost(const Remat *r, ValueId v) {
 // --- who reads it in memory ---------------------------------------------------------------------------
 
 static bool is_read_whole(const Remat *r, ValueId v, int depth) {
-    uint32_t n;
-    const OpId *users = users_of(&r->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(r->h, users[i]);
-        bool moves = is_reshape(r->h, op) || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
-        if (moves ? depth > 0 && is_read_whole(r, op->results, depth - 1) : op->code == HLO_DOT_GENERAL && !takes_tiles(r, op, hlo_operand(r->h, op, 1) == v))
+    for (Reader by = readers_of(&r->u, v); reader_next(&by);) {
+        bool moves = is_reshape(r->h, by.op) || by.op->code == HLO_TRANSPOSE || by.op->code == HLO_CONVERT;
+        if (moves ? depth > 0 && is_read_whole(r, by.op->results, depth - 1) : by.op->code == HLO_DOT_GENERAL && !takes_tiles(r, by.op, hlo_operand(r->h, by.op, 1) == v))
             return true;
     }
     return false;
@@ -334,10 +322,8 @@ static bool is_read_whole(const Remat *r, ValueId v, int depth) {
 static void note_readers(Remat *r) {
     for (uint32_t i = 0; i < r->stacks.n; i++) {
         const Stack *s = &r->stacks.at[i];
-        uint32_t n;
-        const OpId *users = users_of(&r->u, hlo_at(r->h, r->first)->results + s->k, &n);
-        for (uint32_t k = 0; k < n && s->later; k++)
-            r->read_whole[s->piece] |= is_read_whole(r, hlo_at(r->h, users[k])->results, 6);
+        for (Reader by = readers_of(&r->u, hlo_at(r->h, r->first)->results + s->k); s->later && reader_next(&by);)
+            r->read_whole[s->piece] |= is_read_whole(r, by.op->results, 6);
     }
     for (uint32_t i = 0; i < r->values.n; i++) {
         ValueId v = r->values.at[i];
@@ -512,12 +498,9 @@ static void change_second(Remat *r) {
     ValueId results = hlo_at(h, r->first)->results;
     ValueMap pieces = {0};
     OpList ops = {0};
-    for (uint32_t i = 0; i < r->stacks.n; i++) {
-        uint32_t n;
-        const OpId *users = users_of(&r->u, results + r->stacks.at[i].k, &n);
-        for (uint32_t k = 0; k < n && r->stacks.at[i].later; k++)
-            value_map_set(r->c->scratch, &pieces, hlo_at(h, users[k])->results, r->stacks.at[i].piece);
-    }
+    for (uint32_t i = 0; i < r->stacks.n; i++)
+        for (Reader by = readers_of(&r->u, results + r->stacks.at[i].k); r->stacks.at[i].later && reader_next(&by);)
+            value_map_set(r->c->scratch, &pieces, by.op->results, r->stacks.at[i].piece);
     for (uint32_t i = 0; i < h->regions.at[r->later].ops.n; i++) {
         OpId id = h->regions.at[r->later].ops.at[i];
         const HloOp *op = hlo_at(h, id);

@@ -263,14 +263,11 @@ static bool is_widening(const Hlo *h, const HloOp *op) {
 
 static bool may_be_made_again(const Rows *r, uint32_t group, ValueId v) {
     const HloOp *op = hlo_at(r->h, r->h->values.at[v].def);
-    uint32_t n;
     if (r->ints || r->g.groups.at[group].c == last_dimension(hlo_value_type(r->h, v)) || v >= r->g.w.nuses || !is_widening(r->h, op) || group_member(&r->g, hlo_operand(r->h, op, 0)) == group)
         return false;
-    const OpId *users = users_of(&r->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *user = hlo_at(r->h, users[i]);
-        bool inside = user->nresults && group_member(&r->g, user->results) == group;
-        if (!inside && (r->u.region[users[i]] != r->u.region[r->h->values.at[v].def] || !rows_may_hold(r->h, user, NULL)))
+    for (Reader by = readers_of(&r->u, v); reader_next(&by);) {
+        bool inside = by.op->nresults && group_member(&r->g, by.op->results) == group;
+        if (!inside && (r->u.region[by.id] != r->u.region[r->h->values.at[v].def] || !rows_may_hold(r->h, by.op, NULL)))
             return false;
     }
     return true;

@@ -119,11 +119,8 @@ static bool fit_together(const Join *j, OpId first, OpId second) {
 
 // Somebody beside the second program reads it.
 static bool others_read(const Join *j, ValueId v, OpId second) {
-    uint32_t n;
-    const OpId *users = users_of(&j->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(j->h, users[i]);
-        if (users[i] != second && (op->code != HLO_RESHAPE || others_read(j, op->results, second)))
+    for (Reader by = readers_of(&j->u, v); reader_next(&by);) {
+        if (by.id != second && (by.op->code != HLO_RESHAPE || others_read(j, by.op->results, second)))
             return true;
     }
     return false;

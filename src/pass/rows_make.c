@@ -158,8 +158,7 @@ OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i, int64_t mos
     assert(n == hlo_at(h, rows)->noperands && i < n);
     ValueId v = hlo_operand(h, hlo_at(h, rows), i);
     for (OpId def = h->values.at[v].def; kinds[i] == FUSED_SAME && def; def = h->values.at[v].def) {
-        users_of(u, v, &n);
-        if (n != 1 || u->region[def] != u->region[rows])
+        if (users_reads(u, v) != 1 || u->region[def] != u->region[rows])
             return 0;
         const HloOp *op = hlo_at(h, def);
         if (op->code == HLO_RESHAPE) {

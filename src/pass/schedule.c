@@ -88,10 +88,8 @@ void schedule_make(Schedule *o, RegionId r) {
 }
 
 double schedule_first_read(const Schedule *o, RegionId r, ValueId v) {
-    uint32_t n;
     double first = INFINITY;
-    const OpId *users = users_of(&o->u, v, &n);
-    for (uint32_t i = 0; i < n; i++)
-        first = fmin(first, o->u.region[users[i]] == r ? o->key[users[i]] : -1);
+    for (Reader by = readers_of(&o->u, v); reader_next(&by);)
+        first = fmin(first, o->u.region[by.id] == r ? o->key[by.id] : -1);
     return first;
 }

@@ -43,11 +43,9 @@ static bool same_rows(const Scores *s, OpId a, OpId b) {
 
 // Sorts the readers of R1's result k: products that can follow R1 at once are left alone.
 static bool sort_readers(Scores *s, Pair *p, ValueId v, uint32_t k) {
-    uint32_t n;
-    const OpId *users = users_of(&s->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        HloOp op = op_of(s, users[i]);
-        if (s->u.region[users[i]] != s->u.region[p->first] || users[i] >= s->nops || s->taken[users[i]])
+    for (Reader by = readers_of(&s->u, v); reader_next(&by);) {
+        HloOp op = *by.op;
+        if (s->u.region[by.id] != s->u.region[p->first] || by.id >= s->nops || s->taken[by.id])
             return false;
         if (op.code == HLO_RESHAPE) {
             if (!sort_readers(s, p, op.results, k))
@@ -55,9 +53,9 @@ static bool sort_readers(Scores *s, Pair *p, ValueId v, uint32_t k) {
             continue;
         }
         if (op.code == HLO_ROWS) {
-            if ((p->second && p->second != users[i]) || !same_rows(s, p->first, users[i]))
+            if ((p->second && p->second != by.id) || !same_rows(s, p->first, by.id))
                 return false;
-            p->second = users[i];
+            p->second = by.id;
             p->again[k] = true;
             continue;
         }
@@ -71,7 +69,7 @@ static bool sort_readers(Scores *s, Pair *p, ValueId v, uint32_t k) {
             continue;
         if (p->nlate == LATE_MAX)
             return false;
-        p->late[p->nlate++] = (Late){users[i], at, k};
+        p->late[p->nlate++] = (Late){by.id, at, k};
         p->again[k] = true;
     }
     return true;
@@ -79,19 +77,16 @@ static bool sort_readers(Scores *s, Pair *p, ValueId v, uint32_t k) {
 
 // Readers of a value that will be made behind R2 stand there already, or only move it and can follow.
 static bool may_follow(const Scores *s, Pair *p, ValueId v) {
-    uint32_t n;
-    const OpId *users = users_of(&s->u, v, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        const HloOp *op = hlo_at(s->h, users[k]);
-        if (s->u.region[users[k]] != s->u.region[p->second])
+    for (Reader by = readers_of(&s->u, v); reader_next(&by);) {
+        if (s->u.region[by.id] != s->u.region[p->second])
             return false;
-        if (s->u.position[users[k]] > s->u.position[p->second])
+        if (s->u.position[by.id] > s->u.position[p->second])
             continue;
-        bool moves = op->code == HLO_RESHAPE || op->code == HLO_TRANSPOSE || op->code == HLO_CONVERT;
-        if (!moves || users[k] >= s->nops || s->taken[users[k]] || p->nfollow == FOLLOW_MAX)
+        bool moves = by.op->code == HLO_RESHAPE || by.op->code == HLO_TRANSPOSE || by.op->code == HLO_CONVERT;
+        if (!moves || by.id >= s->nops || s->taken[by.id] || p->nfollow == FOLLOW_MAX)
             return false;
-        p->follow[p->nfollow++] = users[k];
-        if (!may_follow(s, p, op->results))
+        p->follow[p->nfollow++] = by.id;
+        if (!may_follow(s, p, by.op->results))
             return false;
     }
     return true;
@@ -124,20 +119,17 @@ static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
     return op->nregions == 0;
 }
 
-// A number per row that few instructions make of others which R1 stores, or is given where all of it is R2's: transfers of a few bytes a
-// partition take longer.
+// A number per row that few instructions make of those R1 is given: transfers of a few bytes a partition take longer.
 #define NUMBER_OPS 4
 
-static bool is_number_made(const Scores *s, const Pair *p, ValueId v, uint32_t *ops) {
+static bool is_number_given(const Scores *s, ValueId v, uint32_t *ops) {
     const HloOp *op = hlo_def(s->h, v);
-    if (is_full(s, v) || !op)
-        return !is_full(s, v) && p->whole;
-    if (op->code == HLO_CONSTANT || (!p->whole && is_kept_result(s, p, v)))
-        return true;
+    if (is_full(s, v) || !op || op->code == HLO_CONSTANT)
+        return !is_full(s, v);
     if (op->nregions || !dtype_is_float(hlo_value_type(s->h, v)->dtype) || ++*ops > NUMBER_OPS)
         return false;
     for (uint32_t k = 0; k < op->noperands; k++)
-        if (!is_number_made(s, p, hlo_operand(s->h, op, k), ops))
+        if (!is_number_given(s, hlo_operand(s->h, op, k), ops))
             return false;
     return true;
 }
@@ -194,16 +186,14 @@ static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint
 
 // The one row program that reads a result, through reshapes, and nobody else; 0: not so.
 OpId scores_reader(const Scores *s, OpId first, ValueId v, OpId so_far) {
-    uint32_t n;
-    const OpId *users = users_of(&s->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        HloOp op = op_of(s, users[i]);
-        if (s->u.region[users[i]] != s->u.region[first] || users[i] >= s->nops || s->taken[users[i]])
+    for (Reader by = readers_of(&s->u, v); reader_next(&by);) {
+        HloOp op = *by.op;
+        if (s->u.region[by.id] != s->u.region[first] || by.id >= s->nops || s->taken[by.id])
             return 0;
         if (op.code == HLO_RESHAPE)
             so_far = scores_reader(s, first, op.results, so_far);
-        else if (op.code == HLO_ROWS && (!so_far || so_far == users[i]) && same_rows(s, first, users[i]))
-            so_far = users[i];
+        else if (op.code == HLO_ROWS && (!so_far || so_far == by.id) && same_rows(s, first, by.id))
+            so_far = by.id;
         else
             return 0;
         if (!so_far)
@@ -247,10 +237,9 @@ static bool has_no_numbers(const Scores *s, OpId first) {
         if (hlo_at(s->h, r->ops.at[i])->nregions)
             return false;
     const HloOp *op = hlo_at(s->h, first);
-    const Pair whole = {.first = first, .whole = true};
     for (uint32_t k = 0; k < op->nresults; k++) {
         uint32_t ops = 0;
-        if (!is_full(s, rows_returned(s->h, first, k)) && !is_number_made(s, &whole, rows_returned(s->h, first, k), &ops))
+        if (!is_full(s, rows_returned(s->h, first, k)) && !is_number_given(s, rows_returned(s->h, first, k), &ops))
             return false;
     }
     return true;
@@ -305,7 +294,7 @@ static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegio
     }
     const HloOp *op = hlo_at(s->h, def);
     uint32_t ops = 0;
-    bool made = top || (!is_kept_result(s, p, v) && is_number_made(s, p, v, &ops));
+    bool made = top || (p->whole && !is_kept_result(s, p, v) && is_number_given(s, v, &ops));
     if (!is_full(s, v) && op->code != HLO_CONSTANT && !made) {
         add_value(s, &sl->kept, v);
         return;
@@ -493,12 +482,9 @@ static void drop_results(void *pass, RegionId r) {
             continue;
         RowsResults left = {0};
         RowsMake m = {.c = s->c, .h = h};
-        for (uint32_t k = 0; k < op.nresults; k++) {
-            uint32_t n;
-            users_of(&s->u, op.results + k, &n);
-            if (n)
+        for (uint32_t k = 0; k < op.nresults; k++)
+            if (users_reads(&s->u, op.results + k))
                 rows_make_result(&m, &left, rows_returned(h, id, k), op.results + k, h->values.at[op.results + k].type);
-        }
         if (left.inner.n && left.inner.n < op.nresults)
             h->regions.at[r].ops.at[i] = rows_make_again(&s->w, id, &left);
     }

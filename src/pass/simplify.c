@@ -22,7 +22,6 @@ typedef struct Simplify {
     Walk w; // first: rules are handed it
     uint32_t *factors; // value -> reads of it as a factor of a product, through reshapes and stacks of loops, before the pass
     Users u;           // of the program before the pass
-    uint32_t nold;     // values that were there before
 } Simplify;
 
 static bool used_once(const Walk *w, ValueId v) { return walk_uses(w, v) == 1; }
@@ -334,7 +333,7 @@ static ValueId erfc_as_erf(Walk *w, const HloOp *op) {
     int dtype = t->dtype;
     if (t->elems < ERFC_ON_ENGINES || (dtype != DT_F32 && dtype != DT_BF16 && dtype != DT_F16))
         return 0;
-    if (op->results >= s->nold || s->factors[op->results] != walk_uses(w, op->results))
+    if (op->results >= s->u.nvalues || s->factors[op->results] != walk_uses(w, op->results))
         return 0;
     ValueId erf = walk_unary(w, HLO_CHLO_ERF, walk_convert(w, hlo_operand(w->hlo, op, 0), DT_F32));
     ValueId one = walk_number(w, w->hlo->values.at[erf].type, 1);
@@ -567,15 +566,12 @@ static const HloOp *shared_factor(const Hlo *h, const HloOp *op, bool divided) {
 // Whoever reads it takes it times or over such numbers, once widened perhaps: nobody needs it itself then.
 static bool all_shared(const Simplify *s, ValueId v, bool divided) {
     const Hlo *h = s->w.hlo;
-    uint32_t n;
-    const OpId *users = v < s->nold ? users_of(&s->u, v, &n) : NULL;
-    for (uint32_t i = 0; users && i < n; i++) {
-        const HloOp *op = hlo_at(h, users[i]);
-        bool widens = op->code == HLO_CONVERT && hlo_value_type(h, op->results)->dtype == DT_F32;
-        if (widens ? !all_shared(s, op->results, divided) : hlo_operand(h, op, 0) != v || !shared_factor(h, op, divided))
+    for (Reader by = readers_of(&s->u, v); reader_next(&by);) {
+        bool widens = by.op->code == HLO_CONVERT && hlo_value_type(h, by.op->results)->dtype == DT_F32;
+        if (widens ? !all_shared(s, by.op->results, divided) : hlo_operand(h, by.op, 0) != v || !shared_factor(h, by.op, divided))
             return false;
     }
-    return users && n > 0;
+    return v < s->u.nvalues && users_reads(&s->u, v) > 0;
 }
 
 static ValueId number_into_factor(Walk *w, const HloOp *op) {
@@ -699,10 +695,9 @@ void pass_simplify(Compile *c) {
     Simplify s;
     walk_init(&s.w, c);
     s.w.replaced = replaced;
-    s.nold = c->hlo->values.n;
-    s.factors = ARENA_NEWN(c->scratch, uint32_t, s.nold);
+    s.factors = ARENA_NEWN(c->scratch, uint32_t, c->hlo->values.n);
     users_make(&s.u, c->hlo, c->scratch, hlo_main(c->hlo)->body);
-    walk_note_uses(&s.w, s.nold);
+    walk_note_uses(&s.w, s.u.nvalues);
     count_factors(&s, NULL, hlo_main(c->hlo)->body);
     rules_walk(&s.w, simplify_rules);
     pass_cse(c); // transposes that went different ways may have met

@@ -158,15 +158,12 @@ typedef struct Readers {
     bool members, returned, others;
 } Readers;
 
-static Readers readers_of(const Stacks *s, ValueId v) {
-    uint32_t n;
+static Readers who_reads(const Stacks *s, ValueId v) {
     Readers r = {0};
-    const OpId *users = users_of(&s->u, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(s->h, users[i]);
-        bool here = s->u.region[users[i]] == s->region;
-        *(here && op->nresults == 1 && is_member(s, op->results) ? &r.members
-          : here && op->code == HLO_RETURN                       ? &r.returned
+    for (Reader by = readers_of(&s->u, v); reader_next(&by);) {
+        bool here = s->u.region[by.id] == s->region;
+        *(here && by.op->nresults == 1 && is_member(s, by.op->results) ? &r.members
+          : here && by.op->code == HLO_RETURN                       ? &r.returned
                                                                  : &r.others) = true;
     }
     return r;
@@ -179,13 +176,13 @@ static bool is_worth_it(Stacks *s, uint32_t group) {
     int64_t saved = 0, added = 0;
     for (uint32_t k = 0; k < loop->nresults; k++) {
         ValueId v = loop->results + k;
-        Readers by = is_member(s, v) && group_of(s, v) == group ? readers_of(s, v) : (Readers){0};
+        Readers by = is_member(s, v) && group_of(s, v) == group ? who_reads(s, v) : (Readers){0};
         if (by.members)
             saved += (by.returned || by.others ? 1 : 2) * (int64_t)hlo_type_bytes(hlo_value_type(s->h, v));
     }
     for (uint32_t i = s->u.position[s->loop] + 1; i < r->ops.n && saved; i++) {
         const HloOp *op = hlo_at(s->h, r->ops.at[i]);
-        if (op->nresults == 1 && is_member(s, op->results) && group_of(s, op->results) == group && readers_of(s, op->results).others)
+        if (op->nresults == 1 && is_member(s, op->results) && group_of(s, op->results) == group && who_reads(s, op->results).others)
             added += 2 * (int64_t)hlo_type_bytes(hlo_value_type(s->h, op->results));
     }
     return saved > 0 && added <= saved;
@@ -312,7 +309,7 @@ static void make_group(Stacks *s, uint32_t group, Bodies *b, Outs *o) {
         if (op.nresults != 1 || !is_member(s, op.results) || group_of(s, op.results) != group)
             continue;
         ValueId piece = piece_of(s, op.results);
-        Readers by = readers_of(s, op.results);
+        Readers by = who_reads(s, op.results);
         if (!by.returned && !by.others)
             continue;
         o->of[o->n] = op.results;
@@ -373,7 +370,7 @@ static void change(Stacks *s, const bool *taken) {
     LoopChange ch = {.keep = ARENA_NEWN(s->c->scratch, bool, loop.noperands + 1), .more = o.start, .next = o.next, .nmore = o.n};
     for (uint32_t k = 0; k < loop.nresults; k++) {
         ValueId v = loop.results + k;
-        Readers by = is_member(s, v) && taken[group_of(s, v)] ? readers_of(s, v) : (Readers){.others = true};
+        Readers by = is_member(s, v) && taken[group_of(s, v)] ? who_reads(s, v) : (Readers){.others = true};
         ch.keep[k] = by.others || by.returned;
     }
     put_body(s, &b);

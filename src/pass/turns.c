@@ -302,14 +302,7 @@ static ValueId rearrange(Turns *s, OpId id, const Dims *wanted) {
     return best_way(s->h, &p, dot_may_swap(s->h, &op), &way) ? make(s, &p, &way) : 0;
 }
 
-// A product times a number and the like: what one op computes of the value and of numbers, and who else reads it.
-static bool only_reader(const Turns *s, ValueId v, OpId *reader) {
-    uint32_t n = 0;
-    const OpId *at = v < s->known ? users_of(&s->users, v, &n) : NULL;
-    *reader = n == 1 ? at[0] : 0;
-    return n == 1;
-}
-
+// A product times a number and the like: what one op computes of the value and of numbers.
 static bool computes_with_numbers(const Hlo *h, const HloOp *op, ValueId v) {
     HloClass cls = hlo_row(op)->cls;
     if ((cls != HC_EW1 && cls != HC_EW2) || op->nresults != 1 || op->nregions)
@@ -323,7 +316,7 @@ static bool computes_with_numbers(const Hlo *h, const HloOp *op, ValueId v) {
 // The transpose that alone reads the product, or what is computed of it and numbers; 0: there is none.
 static OpId turned_by(const Turns *s, ValueId v) {
     OpId reader;
-    while (only_reader(s, v, &reader) && computes_with_numbers(s->h, hlo_at(s->h, reader), v))
+    while ((reader = users_only(&s->users, v)) && computes_with_numbers(s->h, hlo_at(s->h, reader), v))
         v = hlo_at(s->h, reader)->results;
     return reader && hlo_at(s->h, reader)->code == HLO_TRANSPOSE ? reader : 0;
 }
@@ -347,15 +340,12 @@ static OpId product_of(const Turns *s, OpId turn, OpList *between) {
 
 // Only products read it, which read through transposes, or they read what is computed of it and numbers.
 static bool is_for_products(const Turns *s, ValueId v, uint32_t depth) {
-    uint32_t n = 0;
-    const OpId *users = v < s->known ? users_of(&s->users, v, &n) : NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(s->h, users[i]);
-        bool passes = op->code == HLO_TRANSPOSE || computes_with_numbers(s->h, op, v);
-        if (op->code != HLO_DOT_GENERAL && !(passes && depth && is_for_products(s, op->results, depth - 1)))
+    for (Reader by = readers_of(&s->users, v); reader_next(&by);) {
+        bool passes = by.op->code == HLO_TRANSPOSE || computes_with_numbers(s->h, by.op, v);
+        if (by.op->code != HLO_DOT_GENERAL && !(passes && depth && is_for_products(s, by.op->results, depth - 1)))
             return false;
     }
-    return n > 0;
+    return v < s->users.nvalues && users_reads(&s->users, v) > 0;
 }
 
 // The same computed of the turned product.
@@ -416,7 +406,7 @@ const Rule turns_rules[] = {
 };
 
 void pass_turns(Compile *c) {
-    Turns s = {.h = c->hlo, .known = c->hlo->values.n, .made = ARENA_NEWN(c->scratch, ValueId, c->hlo->ops.n + 1)};
+    Turns s = {.h = c->hlo, .made = ARENA_NEWN(c->scratch, ValueId, c->hlo->ops.n + 1)};
     walk_init(&s.w, c);
     users_make(&s.users, c->hlo, c->scratch, hlo_main(c->hlo)->body);
     rules_walk(&s.w, turns_rules);

@@ -15,7 +15,6 @@ typedef struct Turns {
     Walk w; // first: rules are handed it
     Hlo *h;
     Users users;
-    uint32_t known;     // values there before the pass
     ValueId *made;      // per transpose there before the pass: the product it turns, turned
     VEC(bool) sinks;    // per value: a transpose of a product, or of what was computed from one
 } Turns;

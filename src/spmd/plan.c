@@ -80,12 +80,10 @@ static void wake(Planner *p, uint32_t place) {
 }
 
 static void wake_around(Planner *p, ValueId v) {
-    uint32_t n;
-    const OpId *users = users_of(&p->s->users, v, &n);
     wake(p, p->place[p->s->h->values.at[v].def]);
     wake(p, p->loop[v]);
-    for (uint32_t i = 0; i < n; i++)
-        wake(p, p->place[users[i]]);
+    for (Reader by = readers_of(&p->s->users, v); reader_next(&by);)
+        wake(p, p->place[by.id]);
 }
 
 // 0: none is left.

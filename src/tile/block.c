@@ -30,12 +30,10 @@ static bool strides_fit(const Side *s) {
 static void try_before(Lower *l, Block *b, const HloOp *rows, uint32_t i) {
     const Hlo *h = l->h;
     ValueId value = hlo_operand(h, rows, i), v = value;
-    uint32_t n;
     OpId def;
     for (;;) {
-        users_of(&l->users, v, &n);
         def = h->values.at[v].def;
-        if (n != 1 || !def || l->users.region[def] != l->users.region[b->rows])
+        if (users_reads(&l->users, v) != 1 || !def || l->users.region[def] != l->users.region[b->rows])
             return;
         if (hlo_at(h, def)->code != HLO_RESHAPE)
             break;
@@ -93,21 +91,18 @@ static bool behind(const Lower *l, Block *b, ValueId v, OpId id, BlockDot *out) 
 
 // Every reader of the result, through reshapes, is a product that goes with the program.
 static bool collect_behind(const Lower *l, Block *b, ValueId v, uint32_t result) {
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, users[i]);
-        if (op->code == HLO_RESHAPE) {
-            if (!collect_behind(l, b, op->results, result))
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
+        if (by.op->code == HLO_RESHAPE) {
+            if (!collect_behind(l, b, by.op->results, result))
                 return false;
             continue;
         }
-        if (b->nepi == BLOCK_EPI || !behind(l, b, v, users[i], &b->epi[b->nepi]))
+        if (b->nepi == BLOCK_EPI || !behind(l, b, v, by.id, &b->epi[b->nepi]))
             return false;
         b->epi[b->nepi].index = result;
         b->epi[b->nepi++].value = hlo_at(l->h, b->rows)->results + result;
     }
-    return n > 0;
+    return users_reads(&l->users, v) > 0;
 }
 
 static void try_behind(Lower *l, Block *b, uint32_t result) {
@@ -313,14 +308,11 @@ static bool place_all(Lower *l, Block *b) {
 // --- finding -----------------------------------------------------------------------------------------
 
 static void mark_chain(Lower *l, ValueId v, OpId stop, uint32_t number) { // reshapes between a value and its reader
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, users[i]);
-        if (users[i] == stop || op->code != HLO_RESHAPE)
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
+        if (by.id == stop || by.op->code != HLO_RESHAPE)
             continue;
-        l->block_of[users[i]] = number;
-        mark_chain(l, op->results, stop, number);
+        l->block_of[by.id] = number;
+        mark_chain(l, by.op->results, stop, number);
     }
 }
 
@@ -422,16 +414,13 @@ static bool keeps_columns(const Hlo *h, const HloOp *op) {
 
 // Adds what the readers of the value need of it; false: they may need all.
 static bool add_reads(const Lower *l, Wedge *w, ValueId v) {
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, users[i]);
-        if (keeps_columns(l->h, op)) {
-            if (!add_reads(l, w, op->results))
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
+        if (keeps_columns(l->h, by.op)) {
+            if (!add_reads(l, w, by.op->results))
                 return false;
             continue;
         }
-        const Block *b = narrow_reader(l, users[i], v);
+        const Block *b = narrow_reader(l, by.id, v);
         if (!b || (w->m && w->m != b->m))
             return false;
         if (!w->m)
@@ -440,7 +429,7 @@ static bool add_reads(const Lower *l, Wedge *w, ValueId v) {
             for (int64_t c = 0; c < b->masked.widths[t]; c += PARTITIONS)
                 w->read[t * w->across + c / PARTITIONS] = true;
     }
-    return n > 0;
+    return users_reads(&l->users, v) > 0;
 }
 
 static void find_wedge(Lower *l, OpId id) {

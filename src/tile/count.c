@@ -133,16 +133,13 @@ static bool takes_views(const Lower *l, OpId id) {
 
 // … all but `update`, which has nothing to do then; 0: all.
 static bool readers_take_views(const Lower *l, ValueId v, RegionId region, OpId update) {
-    uint32_t n;
-    const OpId *at = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, at[i]);
-        if (l->users.region[at[i]] != region)
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
+        if (l->users.region[by.id] != region)
             return false;
-        if (at[i] != update && (passes_on(op) ? !readers_take_views(l, op->results, region, update) : !takes_views(l, at[i])))
+        if (by.id != update && (passes_on(by.op) ? !readers_take_views(l, by.op->results, region, update) : !takes_views(l, by.id)))
             return false;
     }
-    return n > 0;
+    return users_reads(&l->users, v) > 0;
 }
 
 // One run of bytes whose place registers alone tell; where it begins in the whole tensor, as a form in bytes.
@@ -258,23 +255,18 @@ static bool reads_late(const Lower *l, ValueId v, OpId reader, OpId end, uint32_
 
 // Whoever reads the value, or a reshape of it, does so in the region and before `end` makes `result`.
 static bool is_read_before(const Lower *l, ValueId v, RegionId region, OpId end, uint32_t result) {
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, users[i]);
-        if (l->users.region[users[i]] != region)
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
+        if (l->users.region[by.id] != region)
             return false;
-        if (passes_on(op) ? !is_read_before(l, op->results, region, end, result) : reads_late(l, v, users[i], end, result))
+        if (passes_on(by.op) ? !is_read_before(l, by.op->results, region, end, result) : reads_late(l, v, by.id, end, result))
             return false;
     }
     return true;
 }
 // Each piece of the argument that the body reads is read before `end`.
 static bool pieces_are_read_before(const Lower *l, ValueId whole, RegionId region, OpId end, uint32_t result) {
-    uint32_t n;
-    const OpId *users = users_of(&l->users, whole, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (l->users.region[users[i]] == region && !is_read_before(l, hlo_at(l->h, users[i])->results, region, end, result))
+    for (Reader by = readers_of(&l->users, whole); reader_next(&by);)
+        if (l->users.region[by.id] == region && !is_read_before(l, by.op->results, region, end, result))
             return false;
     return true;
 }
@@ -287,16 +279,14 @@ bool count_reads_first(Lower *l, const HloOp *loop, uint32_t i, BufId b) {
     assert(put->code == HLO_DYNAMIC_UPDATE_SLICE);
     assert(l->bufs.at[b].kind == BUF_ARG);
     ValueId whole = h->regions.at[l->main->body].args + l->bufs.at[b].index;
-    uint32_t n, pieces = 0;
-    const OpId *users = users_of(&l->users, whole, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        const HloOp *op = hlo_at(h, users[k]);
-        if (l->users.region[users[k]] != region)
+    uint32_t pieces = 0;
+    for (Reader by = readers_of(&l->users, whole); reader_next(&by);) {
+        if (l->users.region[by.id] != region)
             continue;
-        if (op->code != HLO_DYNAMIC_SLICE || h->values.at[op->results].type != h->values.at[hlo_operand(h, put, 1)].type)
+        if (by.op->code != HLO_DYNAMIC_SLICE || h->values.at[by.op->results].type != h->values.at[hlo_operand(h, put, 1)].type)
             return false;
-        for (uint32_t d = 0; d + 1 < op->noperands; d++)
-            if (!same_number(l, hlo_operand(h, op, d + 1), hlo_operand(h, put, d + 2), region))
+        for (uint32_t d = 0; d + 1 < by.op->noperands; d++)
+            if (!same_number(l, hlo_operand(h, by.op, d + 1), hlo_operand(h, put, d + 2), region))
                 return false;
         pieces++;
     }

@@ -156,13 +156,11 @@ void lower_release(Lower *l, ValueId v) {
 
 // All readers of the value, or of its reshapes, are row programs that take it element by element.
 static bool only_rows_read(const Lower *l, ValueId v) {
-    uint32_t n, kinds_n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, users[i]);
-        bool ok = op->code == HLO_ROWS || (op->code == HLO_RESHAPE && only_rows_read(l, op->results));
-        for (uint32_t k = 0; ok && op->code == HLO_ROWS && k < op->noperands; k++)
-            ok = hlo_operand(l->h, op, k) != v || hlo_ints(op, AK_BROADCAST_DIMENSIONS, &kinds_n)[k] == FUSED_SAME;
+    uint32_t kinds_n;
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
+        bool ok = by.op->code == HLO_ROWS || (by.op->code == HLO_RESHAPE && only_rows_read(l, by.op->results));
+        for (uint32_t k = 0; ok && by.op->code == HLO_ROWS && k < by.op->noperands; k++)
+            ok = hlo_operand(l->h, by.op, k) != v || hlo_ints(by.op, AK_BROADCAST_DIMENSIONS, &kinds_n)[k] == FUSED_SAME;
         if (!ok)
             return false;
     }

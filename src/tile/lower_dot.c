@@ -12,11 +12,10 @@ bool lower_is_set(const Lower *l, const HloOp *dot) {
 
 OpId lower_stored_as(const Lower *l, OpId dot) {
     Side out;
-    uint32_t n;
     const HloOp *op = hlo_at(l->h, dot);
-    const OpId *users = users_of(&l->users, op->results, &n);
-    bool only = n == 1 && hlo_at(l->h, *users)->code == HLO_TRANSPOSE && l->users.region[*users] == l->users.region[dot];
-    return only && side_of_result(&out, l->h, op, *users) ? *users : 0;
+    OpId by = users_only(&l->users, op->results);
+    bool only = by && hlo_at(l->h, by)->code == HLO_TRANSPOSE && l->users.region[by] == l->users.region[dot];
+    return only && side_of_result(&out, l->h, op, by) ? by : 0;
 }
 
 // Where a product's result goes; who only transposes it finds it done (lower_op).

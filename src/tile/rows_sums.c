@@ -50,20 +50,17 @@ typedef struct Readers { // of a value, through reshapes
 } Readers;
 
 static void read_users(const Lower *l, ValueId v, RegionId r, Readers *out) {
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, users[i]);
-        if (l->users.region[users[i]] != r) {
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
+        if (l->users.region[by.id] != r) {
             out->others++;
-        } else if (op->code == HLO_RESHAPE) {
-            read_users(l, op->results, r, out);
-        } else if (is_sum(l, op) && hlo_operand(l->h, op, 1) == v) {
-            out->sums++, out->sum = users[i];
-        } else if (op->code == HLO_DOT_GENERAL && dot_on_tensor_engine(l->h, op)) {
+        } else if (by.op->code == HLO_RESHAPE) {
+            read_users(l, by.op->results, r, out);
+        } else if (is_sum(l, by.op) && hlo_operand(l->h, by.op, 1) == v) {
+            out->sums++, out->sum = by.id;
+        } else if (by.op->code == HLO_DOT_GENERAL && dot_on_tensor_engine(l->h, by.op)) {
             Side s;
-            side_init(&s, l->h, op, hlo_operand(l->h, op, 0) == v);
-            out->products++, out->may_lead |= !lower_is_set(l, op) && s.free_size <= PRODUCT_COLS_MAX;
+            side_init(&s, l->h, by.op, hlo_operand(l->h, by.op, 0) == v);
+            out->products++, out->may_lead |= !lower_is_set(l, by.op) && s.free_size <= PRODUCT_COLS_MAX;
         } else {
             out->others++;
         }
@@ -103,12 +100,10 @@ static uint32_t find(const Lower *l, OpId id, RowSum *out) {
 
 // What nobody reads any more has no buffer, and neither have its reshapes.
 static void forget(Lower *l, ValueId v, uint32_t number) {
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (hlo_at(l->h, users[i])->code == HLO_RESHAPE) {
-            l->row_sum_of[users[i]] = number;
-            forget(l, hlo_at(l->h, users[i])->results, number);
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);)
+        if (by.op->code == HLO_RESHAPE) {
+            l->row_sum_of[by.id] = number;
+            forget(l, by.op->results, number);
         }
 }
 

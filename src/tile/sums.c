@@ -42,10 +42,8 @@ static int summed(const Lower *l, OpId dot, OpId with) {
 
 // Nobody reads the results up to there: those of the product, or of the program behind it.
 static bool is_read_later(const Lower *l, ValueId v, RegionId r, uint32_t at) {
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (l->users.region[users[i]] != r || l->users.position[users[i]] <= at)
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);)
+        if (l->users.region[by.id] != r || l->users.position[by.id] <= at)
             return false;
     return true;
 }
@@ -92,17 +90,14 @@ typedef struct Search {
 
 static void look_at(Search *s, ValueId v) {
     Lower *l = s->l;
-    uint32_t n;
-    const OpId *users = users_of(&l->users, v, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const HloOp *op = hlo_at(l->h, users[i]);
+    for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
         DotSum at;
-        if (op->code == HLO_RESHAPE)
-            look_at(s, op->results);
-        if (op->code != HLO_DOT_GENERAL || s->looked == CANDIDATES || !suits(l, s->dot, users[i], &at))
+        if (by.op->code == HLO_RESHAPE)
+            look_at(s, by.op->results);
+        if (by.op->code != HLO_DOT_GENERAL || s->looked == CANDIDATES || !suits(l, s->dot, by.id, &at))
             continue;
         s->looked++;
-        double with = dot_ns(l->asks, users[i], &at), gain = dot_ns(l->asks, users[i], NULL) + s->alone - with;
+        double with = dot_ns(l->asks, by.id, &at), gain = dot_ns(l->asks, by.id, NULL) + s->alone - with;
         if (with > 0 && gain > s->gain)
             s->best = at, s->gain = gain;
     }
