@@ -29,6 +29,11 @@ static bool has_scalar(const RowOp *r, const Node *n) {
            (is_full_tensor(r, n->src[1]) && is_scalar_operand(r, n->src[0]));
 }
 
+// One operand of an instruction may lie there: what products leave for two of them is not taken along by one.
+static bool reads_psum(const RowOp *r, const Node *n) {
+    return rows_node(r, n->src[0])->psum || rows_node(r, n->src[1])->psum;
+}
+
 static bool has_folded(const RowOp *r, const Node *n) {
     for (uint32_t k = 0; k < n->nsrc; k++)
         if (rows_node(r, n->src[k])->folded)
@@ -174,7 +179,7 @@ void rows_fold(RowOp *r) {
             Node *inner = rows_node(r, n->src[k]);
             const uint32_t other = n->src[!k];
             if (!may_fold(inner) || !has_scalar(r, inner) || has_folded(r, inner) || n->src[0] == n->src[1] ||
-                !(is_full_tensor(r, other) || is_scalar_operand(r, other)))
+                (rows_node(r, other)->psum && reads_psum(r, inner)) || !(is_full_tensor(r, other) || is_scalar_operand(r, other)))
                 continue;
             inner->folded = true;
             break;
