@@ -6,7 +6,8 @@
 
 #include "hlo/query.h"
 
-#define DEPTH_MAX 12
+#define DEPTH_MAX 16
+#define TABLE_MAX 4096 // numbers of a constant that is looked at
 #define FACTOR_MAX ((int64_t)1 << 31) // of each factor: their products do not overflow
 
 bool affine_fits(int dtype, AffineRange x) {
@@ -129,12 +130,23 @@ static void spread(const HloOp *op, const Affine *a, Affine *out) {
         out->by[dims[i]] = a->by[i];
 }
 
+static void sliced(const HloOp *op, int rank, const Affine *a, Affine *out) {
+    uint32_t n;
+    const int64_t *from = hlo_ints(op, AK_START_INDICES, &n), *strides = hlo_ints(op, AK_STRIDES, &n);
+    out->at = a->at;
+    for (int i = 0; i < rank; i++) {
+        out->at.add += a->by[i] * from[i];
+        out->by[i] = a->by[i] * strides[i];
+    }
+}
+
 static uint32_t operands_of(uint16_t code) { // of an operation that is read; 0: it is not
     switch (code) {
     case HLO_CONVERT:
     case HLO_RESHAPE:
     case HLO_BROADCAST_IN_DIM:
     case HLO_NEGATE:
+    case HLO_SLICE:
         return 1;
     case HLO_ADD:
     case HLO_SUBTRACT:
@@ -161,6 +173,9 @@ static bool of_operands(const Hlo *h, const HloOp *op, const Operand *in, Affine
         return reshaped(hlo_value_type(h, hlo_operand(h, op, 0)), hlo_value_type(h, op->results), &in->a, out);
     case HLO_BROADCAST_IN_DIM:
         spread(op, &in->a, out);
+        return true;
+    case HLO_SLICE:
+        sliced(op, hlo_value_type(h, op->results)->rank, &in->a, out);
         return true;
     case HLO_NEGATE:
         *out = affine_sum(&(Affine){0}, &in->a, -1);
@@ -194,12 +209,40 @@ static bool of_operands(const Hlo *h, const HloOp *op, const Operand *in, Affine
 
 static bool read(const AffineReader *r, ValueId v, int depth, Affine *out);
 
+// Pieces of which each goes on counting where the one before it ended.
+static bool continued(const AffineReader *r, const HloOp *op, int depth, Affine *out) {
+    int dim = (int)hlo_int(op, AK_DIMENSION, 0);
+    int64_t done = 0, step = 0;
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        const HloType *t = hlo_value_type(r->h, hlo_operand(r->h, op, i));
+        Affine a;
+        if (!read(r, hlo_operand(r->h, op, i), depth - 1, &a))
+            return false;
+        if (!i)
+            *out = a;
+        if (done <= 1) // a piece of one does not tell
+            step = t->dims[dim] > 1 ? a.by[dim] : a.at.add - out->at.add;
+        a.by[dim] = t->dims[dim] > 1 ? a.by[dim] : step;
+        out->by[dim] = step;
+        Affine apart = affine_sum(&a, out, -1);
+        if ((a.at.loop && out->at.loop && a.at.loop != out->at.loop) || apart.at.mul || apart.at.add != step * done)
+            return false;
+        for (int k = 0; k < t->rank; k++)
+            if (apart.by[k])
+                return false;
+        done += t->dims[dim];
+    }
+    return true;
+}
+
 static bool read_op(const AffineReader *r, const HloOp *op, int depth, Affine *out) {
     Operand in[3];
     if (op->code == HLO_IOTA) {
         out->by[hlo_int(op, AK_IOTA_DIMENSION, 0)] = 1;
         return true;
     }
+    if (depth && op->code == HLO_CONCATENATE)
+        return continued(r, op, depth, out);
     if (!depth || !op->noperands || op->noperands != operands_of(op->code))
         return false;
     for (uint32_t i = 0; i < op->noperands; i++) {
@@ -220,6 +263,27 @@ static bool read_number(const HloType *t, const HloAttr *splat, Affine *out) {
     return (double)out->at.add == x;
 }
 
+// A small constant whose numbers count.
+static bool read_table(const Hlo *h, const HloType *t, const HloOp *op, Affine *out) {
+    const HloAttr *a = hlo_attr(op, AK_VALUE);
+    size_t bytes = dtype_bytes(t->dtype);
+    if (!dtype_is_int(t->dtype) || t->elems > TABLE_MAX || a->kind != HA_TENSOR || hlo_type(h, a->type)->text || a->n != bytes * (size_t)t->elems)
+        return false;
+    const uint8_t *data = a->data;
+    int64_t first = dtype_to_i64(t->dtype, data), stride = 1;
+    out->at.add = first;
+    for (int i = t->rank; i-- > 0; stride *= t->dims[i])
+        out->by[i] = t->dims[i] > 1 ? dtype_to_i64(t->dtype, data + bytes * (size_t)stride) - first : 0;
+    bool counts = is_small(out);
+    for (int64_t k = 1; k < t->elems && counts; k++) {
+        int64_t x = first, rest = k;
+        for (int i = t->rank; i-- > 0; rest /= t->dims[i])
+            x += out->by[i] * (rest % t->dims[i]);
+        counts = dtype_to_i64(t->dtype, data + bytes * (size_t)k) == x;
+    }
+    return counts;
+}
+
 static bool read(const AffineReader *r, ValueId v, int depth, Affine *out) {
     const HloType *t = hlo_value_type(r->h, v);
     *out = (Affine){0};
@@ -230,7 +294,8 @@ static bool read(const AffineReader *r, ValueId v, int depth, Affine *out) {
     *out = (Affine){0};
     const HloAttr *splat = splat_value(r->h, v);
     const HloOp *op = hlo_def(r->h, v);
-    if (splat ? !read_number(t, splat, out) : !op || !read_op(r, op, depth, out))
+    bool table = op && op->code == HLO_CONSTANT;
+    if (splat ? !read_number(t, splat, out) : table ? !read_table(r->h, t, op, out) : !op || !read_op(r, op, depth, out))
         return false;
     for (int i = 0; i < t->rank; i++)
         out->by[i] = t->dims[i] == 1 ? 0 : out->by[i];

@@ -6,6 +6,7 @@
 //
 // Only operations whose result is fixed to the last bit are folded (integers, data movement, IEEE
 // arithmetic), so folding never changes what a program computes on the chip.
+#include "hlo/affine.h"
 #include "hlo/eval.h"
 #include "pass/rules.h"
 
@@ -73,6 +74,27 @@ static ValueId fold(Walk *w, const HloOp *op) {
     return made ? made : fold_full(w, op, in);
 }
 
+// What a comparison of numbers that count comes to, where it is the same everywhere: packed sequences looked for in positions of one.
+static ValueId outcome(Walk *w, const HloOp *op) {
+    Affine a;
+    bool counts = dtype_is_int(hlo_value_type(w->hlo, hlo_operand(w->hlo, op, 0))->dtype);
+    bool known = counts && affine_read(&(AffineReader){.h = w->hlo}, op->results, &a);
+    return known ? walk_number(w, w->hlo->values.at[op->results].type, (double)a.at.add) : 0;
+}
+
+// Moved elements that are all the same number. Where only the first operand is moved, the others tell places in it.
+static ValueId moved(Walk *w, const HloOp *op) {
+    if (op->code != HLO_PAD && op->code != HLO_CONCATENATE && op->code != HLO_GATHER)
+        return 0;
+    const HloAttr *x = splat_value(w->hlo, hlo_operand(w->hlo, op, 0));
+    uint32_t n = op->code == HLO_GATHER ? 1 : op->noperands;
+    for (uint32_t i = 1; i < n && x; i++) {
+        const HloAttr *y = splat_value(w->hlo, hlo_operand(w->hlo, op, i));
+        x = y && y->n == x->n && !memcmp(x->data, y->data, x->n) ? x : NULL;
+    }
+    return x ? walk_push(w, hlo_op_splat(w->hlo, op->loc, w->hlo->values.at[op->results].type, x->data)) : 0;
+}
+
 static bool in_order(const HloOp *op, HloAttrKey key) {
     uint32_t n;
     const int64_t *v = hlo_ints(op, key, &n);
@@ -95,6 +117,8 @@ const Rule fold_rules[] = {
     {"bitcast_convert to its own type: its operand", HLO_BITCAST_CONVERT, RULE_EXACT, same},
     {"transpose that moves nothing: its operand", HLO_TRANSPOSE, RULE_EXACT, same},
     {"broadcast_in_dim that repeats nothing: its operand", HLO_BROADCAST_IN_DIM, RULE_EXACT, same},
+    {"compare of counts that comes out the same everywhere: a constant", HLO_COMPARE, RULE_EXACT, outcome},
+    {"pad, concatenate or gather of one number: that number", HLO_NONE, RULE_EXACT, moved},
     {"an exact operation on constants: a constant", HLO_NONE, RULE_EXACT, fold},
     {0},
 };

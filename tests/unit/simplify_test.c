@@ -200,6 +200,15 @@ static const Case cases[] = {
      "%i = stablehlo.iota dim = 0 : tensor<4x6xui64>\n %j = stablehlo.iota dim = 1 : tensor<4x6xui64>\n %n = stablehlo.constant dense<6> : tensor<4x6xui64>\n"
      "%m = stablehlo.multiply %i, %n : tensor<4x6xui64>\n %c = stablehlo.add %m, %j : tensor<4x6xui64>\n"
      "%v = stablehlo.convert %c : (tensor<4x6xui64>) -> tensor<4x6xi32>\n %r = stablehlo.add %x, %v : tensor<4x6xi32>"},
+    {"compare of counts that", "%x: tensor<1xi32>", "tensor<4xi1>",
+     "%i = stablehlo.iota dim = 0 : tensor<8xi32>\n %a = stablehlo.slice %i [0:4] : (tensor<8xi32>) -> tensor<4xi32>\n"
+     "%b = stablehlo.slice %i [4:8] : (tensor<8xi32>) -> tensor<4xi32>\n"
+     "%r = stablehlo.compare LT, %a, %b, SIGNED : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>"},
+    {"pad, concatenate or gather of one number", "%x: tensor<2048xf32>", "tensor<4096xf32>",
+     "%c = stablehlo.constant dense<3.0> : tensor<2047xf32>\n %n = stablehlo.constant dense<3.0> : tensor<f32>\n"
+     "%p = stablehlo.pad %c, %n, low = [1], high = [0], interior = [0] : (tensor<2047xf32>, tensor<f32>) -> tensor<2048xf32>\n"
+     "%q = stablehlo.concatenate %p, %p, dim = 0 : (tensor<2048xf32>, tensor<2048xf32>) -> tensor<4096xf32>\n"
+     "%y = stablehlo.concatenate %x, %x, dim = 0 : (tensor<2048xf32>, tensor<2048xf32>) -> tensor<4096xf32>\n %r = stablehlo.add %y, %q : tensor<4096xf32>"},
     {"compare of two dimensions", "%x: tensor<1xi32>", "tensor<128x128xi1>",
      "%i = stablehlo.iota dim = 0 : tensor<128x128xi32>\n %j = stablehlo.iota dim = 1 : tensor<128x128xi32>\n %n = stablehlo.constant dense<-3> : tensor<128x128xi32>\n"
      "%k = stablehlo.add %i, %n : tensor<128x128xi32>\n %r = stablehlo.compare GE, %k, %j : (tensor<128x128xi32>, tensor<128x128xi32>) -> tensor<128x128xi1>"},
