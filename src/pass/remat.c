@@ -63,6 +63,12 @@ static const HloOp *op_of(const Remat *r, ValueId v) {
     return def ? hlo_at(r->h, def) : NULL;
 }
 
+static ValueId beneath(const Remat *r, ValueId v) { // what it is the same memory as, in other words
+    for (const HloOp *op = op_of(r, v); op && is_reshape(r->h, op); op = op_of(r, v))
+        v = hlo_operand(r->h, op, 0);
+    return v;
+}
+
 static double bytes_of(const Remat *r, ValueId v) { return (double)hlo_type_bytes(hlo_value_type(r->h, v)); }
 
 // --- stacks -------------------------------------------------------------------------------------------
@@ -144,18 +150,28 @@ static bool is_of_scores(const Remat *r, ValueId v, int depth) {
 
 // A tile of scores that is not full takes as long as one that is: engines have lanes for rows, and DMA engines partitions. How full they are.
 static double fullness(const Remat *r, ValueId v) {
-    for (const HloOp *op = op_of(r, v); op && is_reshape(r->h, op); op = op_of(r, v))
-        v = hlo_operand(r->h, op, 0);
+    v = beneath(r, v);
     const HloType *t = hlo_value_type(r->h, v);
     if (t->rank <= 2 || !is_of_scores(r, v, CHAIN_MAX))
         return 1;
     return (double)t->dims[t->rank - 2] / (double)((t->dims[t->rank - 2] + LANES - 1) / LANES * LANES);
 }
 
+// Batches of rows and columns that share a tile (tile/block.c); 0: it has no such dimensions.
+static int64_t batches_of(const Remat *r, ValueId v) {
+    const HloType *t = hlo_value_type(r->h, v);
+    if (t->rank <= 2 || !t->elems)
+        return 0;
+    int64_t rows = t->dims[t->rank - 2], columns = t->dims[t->rank - 1];
+    return rows_batches(r->c->chip, t->dtype, t->elems / (rows * columns), rows, columns);
+}
+
 // Instructions of a chain wait for each other: in short rows longer than they work.
 static double row_elems(const Remat *r, ValueId v) {
     const HloType *t = hlo_value_type(r->h, v);
-    return (double)t->elems / fullness(r, v) * (1 + r->lag / (double)(t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES));
+    int64_t columns = t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES, n = batches_of(r, v);
+    columns *= n && is_of_scores(r, v, CHAIN_MAX) ? n : 1;
+    return (double)t->elems / fullness(r, v) * (1 + r->lag / (double)columns);
 }
 
 // Rows and columns of each batch are so few that the product and the program that reads it are apart: it is stored.
@@ -167,8 +183,11 @@ static bool is_short(const Remat *r, const HloOp *dot) {
 }
 
 static double dot_cost(const Remat *r, const HloOp *op, double elems) {
-    int dtype = hlo_value_type(r->h, hlo_operand(r->h, op, 0))->dtype;
+    ValueId a = hlo_operand(r->h, op, 0), b = hlo_operand(r->h, op, 1);
+    int dtype = hlo_value_type(r->h, a)->dtype;
     if (!dot_dims(op).nb || dot_contracted(r->h, op) > SCORE_MOST || !dtype_is_float(dtype))
+        return -1;
+    if (is_of_scores(r, a, CHAIN_MAX) || is_of_scores(r, b, CHAIN_MAX)) // weights times values: no scores
         return -1;
     double cost = elems * 1000 * cost_columns(r->c->chip, dtype, 1) / LANES / 2; // beside the engines
     cost += is_short(r, op) ? bytes_of(r, op->results) * r->byte * 2 : 0;
@@ -210,9 +229,8 @@ static bool has_gaps(const Remat *r, const HloOp *slice) {
 // Scores' tiles, which a program has in hand (tile/block.c); shorter ones are steps of their own.
 static bool is_in_block(const Remat *r, ValueId v) {
     const HloType *t = hlo_value_type(r->h, v);
-    int64_t few = rows_short(r->c->chip), rows = t->rank > 2 ? t->dims[t->rank - 2] : 0, columns = t->rank > 2 ? t->dims[t->rank - 1] : 0;
-    return rows > 0 && columns > 0 && (columns > few || rows > few || rows_batches(r->c->chip, t->dtype, t->elems / (rows * columns), rows, columns) > 1) &&
-           is_of_scores(r, v, CHAIN_MAX);
+    int64_t few = rows_short(r->c->chip), n = batches_of(r, v);
+    return n && (n > 1 || t->dims[t->rank - 1] > few || t->dims[t->rank - 2] > few) && is_of_scores(r, v, CHAIN_MAX);
 }
 
 static bool is_number(const Remat *r, ValueId v) {
@@ -282,20 +300,20 @@ static bool is_carried(const Remat *r, ValueId v) {
     return !op || (is_reshape(r->h, op) && is_carried(r, hlo_operand(r->h, op, 0)));
 }
 
-// A product that takes the operand where it is made: beside it, at most a tile of columns (tile/block.c).
-static bool takes_tiles(const Remat *r, const HloOp *dot, uint32_t operand) {
+// A product that takes the operand, `made` in the first loop, where that is made: tiles of scores, beside them at most a tile of columns
+// (tile/block.c).
+static bool takes_tiles(const Remat *r, const HloOp *dot, uint32_t operand, ValueId made) {
     DotDims by = dot_dims(dot);
     const HloType *other = hlo_value_type(r->h, hlo_operand(r->h, dot, !operand));
-    return by.nb && other->elems / product_of(other, by.batch[!operand], by.nb) / dot_contracted(r->h, dot) <= SCORE_MOST;
+    return by.nb && other->elems / product_of(other, by.batch[!operand], by.nb) / dot_contracted(r->h, dot) <= SCORE_MOST && is_in_block(r, made);
 }
 
 // A product of the first loop that would take the value where it is made reads it in memory, once that is stored.
 static bool feeds_product(const Remat *r, ValueId v) {
-    for (const HloOp *op = op_of(r, v); op && is_reshape(r->h, op); op = op_of(r, v))
-        v = hlo_operand(r->h, op, 0);
+    v = beneath(r, v);
     for (Reader by = readers_of(&r->u, v); reader_next(&by);) {
-        if (by.op->code == HLO_DOT_GENERAL && r->u.region[by.id] == r->body && takes_tiles(r, by.op, hlo_operand(r->h, by.op, 1) == v))
-            return is_in_block(r, v);
+        if (by.op->code == HLO_DOT_GENERAL && r->u.region[by.id] == r->body && takes_tiles(r, by.op, hlo_operand(r->h, by.op, 1) == v, v))
+            return true;
     }
     return false;
 }
@@ -309,10 +327,10 @@ static double keep_cost(const Remat *r, ValueId v) {
 
 // --- who reads it in memory ---------------------------------------------------------------------------
 
-static bool is_read_whole(const Remat *r, ValueId v, int depth) {
+static bool is_read_whole(const Remat *r, ValueId v, ValueId made, int depth) {
     for (Reader by = readers_of(&r->u, v); reader_next(&by);) {
         bool moves = is_reshape(r->h, by.op) || by.op->code == HLO_TRANSPOSE || by.op->code == HLO_CONVERT;
-        if (moves ? depth > 0 && is_read_whole(r, by.op->results, depth - 1) : by.op->code == HLO_DOT_GENERAL && !takes_tiles(r, by.op, hlo_operand(r->h, by.op, 1) == v))
+        if (moves ? depth > 0 && is_read_whole(r, by.op->results, made, depth - 1) : by.op->code == HLO_DOT_GENERAL && !takes_tiles(r, by.op, hlo_operand(r->h, by.op, 1) == v, made))
             return true;
     }
     return false;
@@ -323,7 +341,7 @@ static void note_readers(Remat *r) {
     for (uint32_t i = 0; i < r->stacks.n; i++) {
         const Stack *s = &r->stacks.at[i];
         for (Reader by = readers_of(&r->u, hlo_at(r->h, r->first)->results + s->k); s->later && reader_next(&by);)
-            r->read_whole[s->piece] |= is_read_whole(r, by.op->results, 6);
+            r->read_whole[s->piece] |= is_read_whole(r, by.op->results, beneath(r, s->piece), 6);
     }
     for (uint32_t i = 0; i < r->values.n; i++) {
         ValueId v = r->values.at[i];
