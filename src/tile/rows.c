@@ -100,33 +100,31 @@ typedef struct Rows {
     View hbm, sbuf;
 } Rows;
 
-static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t stride, int64_t parts, int64_t n, int64_t times) {
+static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t stride, int64_t parts, int64_t n) {
     const Node *node = rows_node(r, i);
-    int64_t runs = times, cols = n, far = 0;
+    int64_t runs = 1, cols = n, far = 0;
     if (r->tiles > 1 && !node->resident) // those of several tiles lie 128 rows apart in HBM
         runs = r->tiles, cols = r->w / r->tiles, far = PARTITIONS * r->cols;
-    if (r->batch && node->full && !node->resident && times == 1)
+    if (r->batch && node->full && !node->resident && !rows_once(r, node))
         runs = r->group, cols = r->cols, far = r->batch * r->cols;
     if (r->wedge && node->full) // rows of several batches side by side in a partition
         runs = r->wedge_parts, cols = r->w / r->wedge_parts, far = r->wedge->m * r->wedge->n, stride = r->wedge->n;
-    assert(times == 1 || runs == times);
     Mem near = mem_part((Mem){.addr = rows_place(r, i), .haz = rows_haz(r, i)}, part);
     return (Rows){VIEW(mem_hbm(hbm), node->dtype, {parts, stride}, {runs, far}, {cols, 1}), VIEW(near, node->dtype, {parts}, {runs, cols}, {cols, 1})};
 }
 
-static void load_times(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n,
-                       uint32_t times) {
+static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
     const Node *node = rows_node(r, i);
     uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->ins + node->input]) + (uint64_t)from * dtype_bytes(node->dtype);
     int queue = queue_for(r, false);
     rows_loc(r, i);
-    Rows rows = rows_of(r, i, part, at, stride, parts, n, times);
+    Rows rows = rows_of(r, i, part, at, stride, parts, rows_once(r, node) ? r->w / r->group : n);
     put_dma(r->e, queue, rows.sbuf, rows.hbm);
 }
 
 // An instruction that makes something of the number of each element, as they lie in HBM.
 static IsaInst numbered(RowOp *r, uint32_t i, int op, uint64_t dst, int64_t from, int64_t stride) {
-    Rows rows = rows_of(r, i, 0, 0, stride, r->m, r->w, 1);
+    Rows rows = rows_of(r, i, 0, 0, stride, r->m, r->w);
     IsaInst in = {.op = (uint8_t)op, .engine = ENG_GPSIMD, .dst = dst, .dtype = rows_node(r, i)->dtype, .imm = (int32_t)from};
     for (int k = 0; k < rows.hbm.rank; k++)
         in.n[k] = (uint32_t)rows.hbm.at[k].n, in.t[k] = (int32_t)rows.hbm.at[k].stride, in.d[k] = (int32_t)rows.sbuf.at[k].stride;
@@ -178,10 +176,6 @@ static void make_draws(RowOp *r, uint32_t i, int64_t from, int64_t stride) {
     rows_put(r, in, (Haz *[]){&n->haz[0]}, 1, rows_haz(r, i));
 }
 
-static void load(RowOp *r, uint32_t i, uint32_t part, int64_t from, int64_t stride, uint32_t parts, uint32_t n) {
-    load_times(r, i, part, from, stride, parts, n, 1);
-}
-
 // Of the chunk; where rows mean nothing a chunk is one run of elements for all partitions together.
 static int64_t first_element(const RowOp *r, int64_t p0, int64_t c0) {
     if (r->wedge)
@@ -191,10 +185,8 @@ static int64_t first_element(const RowOp *r, int64_t p0, int64_t c0) {
 
 // Of batches side by side: what repeats does so for each of them, or not before the last (block.c).
 static void load_batches(RowOp *r, uint32_t i, int64_t row, int64_t period, int64_t block) {
-    bool repeats = block || period < r->group * r->batch;
-    int64_t from = block ? row / block : repeats ? 0 : row % period;
-    load_times(r, i, 0, from * r->pcols, block || period == 1 ? 0 : r->pcols, r->m, (uint32_t)(repeats ? r->pcols : r->w),
-               repeats ? (uint32_t)r->group : 1);
+    int64_t from = block ? row / block : rows_once(r, rows_node(r, i)) ? 0 : row % period;
+    load(r, i, 0, from * r->pcols, block || period == 1 ? 0 : r->pcols, r->m, r->w);
 }
 
 // A row of the operand for each block of rows; blocks are no shorter than a partition's rows.
@@ -202,7 +194,7 @@ static void load_blocks(RowOp *r, uint32_t i, int64_t p0, int64_t c0, int64_t bl
     block /= r->group; // in partition rows
     for (uint32_t done = 0; done < r->m;) {
         int64_t row = p0 + done, n_run = min64(block - row % block, (int64_t)r->m - done);
-        load_times(r, i, done, row / block * r->pcols + c0, 0, (uint32_t)n_run, r->w / (uint32_t)r->group, (uint32_t)r->group);
+        load(r, i, done, row / block * r->pcols + c0, 0, (uint32_t)n_run, r->w);
         done += (uint32_t)n_run;
     }
 }
@@ -247,7 +239,7 @@ static void store(RowOp *r, uint32_t i, uint32_t result, int64_t to, int64_t str
     uint64_t at = emit_addr(r->e, r->e->l->refs.at[r->s->outs + result]) + (uint64_t)to * dtype_bytes(rows_node(r, i)->dtype);
     int queue = queue_for(r, true);
     rows_loc(r, i);
-    Rows rows = rows_of(r, i, 0, at, stride, r->m, n, 1);
+    Rows rows = rows_of(r, i, 0, at, stride, r->m, n);
     put_dma(r->e, queue, rows.hbm, rows.sbuf);
 }
 
@@ -612,7 +604,7 @@ static bool repeats_with_batches(const RowOp *r) {
     for (uint32_t i = 0; i < r->nodes.n; i++) {
         const Node *n = rows_node(r, i);
         int64_t period = n->kind == NODE_INPUT && n->full ? rows_input_period(r, n) : 0, block = n->kind == NODE_INPUT && n->full ? rows_input_block(r, n) : 0;
-        if ((period > 1 && period != r->batch && period % (r->group * r->batch)) || block % (r->group * r->batch))
+        if ((period > 1 && period != r->batch && period % (r->group * r->batch)) || block % (r->group * r->batch) || (n->is_output && (period || block)))
             return false;
     }
     return true;

@@ -168,6 +168,14 @@ static inline int64_t rows_input_block(const RowOp *r, const Node *n) {
     return rows_input_kind(r, n) == FUSED_BLOCKS ? r->rows / (rows_input_type(r, n)->elems / r->cols) : 0;
 }
 
+// An operand of which all rows in a partition read the same one: it is there once.
+static inline bool rows_once(const RowOp *r, const Node *n) {
+    if (n->kind != NODE_INPUT || !n->full || n->resident || r->group < 2)
+        return false;
+    int64_t period = rows_input_period(r, n);
+    return rows_input_block(r, n) || period == 1 || (period && period == r->batch);
+}
+
 void block_make(struct BlockOp *o, uint32_t operand); // block_emit.c: the product before for the tile in work
 void rows_read(RowOp *r); // rows_read.c: fills nodes
 // rows_fit.c

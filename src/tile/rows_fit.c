@@ -73,7 +73,7 @@ static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
             ok = false;
         if (n->code == HLO_CLAMP && (n->src[0] == n->src[1] || n->src[2] == n->src[1]))
             ok = false;
-        if (ok && has_slot(from) && from->slot >= 0 && from->last == i && from->dtype == n->dtype)
+        if (ok && has_slot(from) && !rows_once(r, from) && from->slot >= 0 && from->last == i && from->dtype == n->dtype)
             return from->slot;
     }
     return -1;
@@ -132,7 +132,7 @@ static bool may_lie_together(const RowOp *r, int64_t g) {
         const Node *n = rows_node(r, i);
         int64_t period = n->kind == NODE_INPUT && n->full ? rows_input_period(r, n) : 0;
         int64_t block = n->kind == NODE_INPUT && n->full ? rows_input_block(r, n) : 0;
-        fits = (period <= 1 || period % g == 0) && block % g == 0;
+        fits = (period <= 1 || period % g == 0) && block % g == 0 && !(n->is_output && (period || block));
     }
     return fits;
 }

@@ -30,7 +30,7 @@ Arg rows_arg(RowOp *r, uint32_t i, bool full) {
     if (n->scalar || (full && !n->full && rows_single(r)))
         a.kind = ARG_COLUMN;
     if (n->full) {
-        a.step[0] = n->resident ? 0 : (int32_t)row_pitch(r, n);
+        a.step[0] = n->resident || rows_once(r, n) ? 0 : (int32_t)row_pitch(r, n);
         a.step[1] = 1;
     } else {
         a.step[0] = n->scalar ? 0 : 1;
