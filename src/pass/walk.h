@@ -108,46 +108,11 @@ static inline ValueId value_map_or_same(const ValueMap *m, ValueId from) { retur
 void value_map_set(Arena *a, ValueMap *m, ValueId from, ValueId to);
 OpId value_map_copy(Hlo *h, Arena *a, const ValueMap *m, const HloOp *op); // with the operands as they are found; of an op with one result and no region
 
-void pass_inline(Compile *c);
-void pass_formats(Compile *c);
-void pass_picks(Compile *c);
-void pass_spmd(Compile *c); // spmd/spmd.c
-void pass_layouts(Compile *c);
-void pass_shapes(Compile *c);
-void pass_expand(Compile *c);
-void pass_autocast(Compile *c);
-void pass_loops(Compile *c);
-void pass_stacks(Compile *c);
-void pass_remat(Compile *c);
-void pass_branches(Compile *c);
-void pass_cse(Compile *c);
 // Operations without regions, or plain reductions, that give the same of the same operands; equal: they have those.
 bool cse_alike(const Hlo *h, const HloOp *a, const HloOp *b);
 bool cse_equal(const Hlo *h, const HloOp *a, const HloOp *b);
-void pass_assoc(Compile *c);
-void pass_factors(Compile *c);
-void pass_turns(Compile *c);
-void pass_simplify(Compile *c);
-void pass_sums(Compile *c);
-void pass_dce(Compile *c);
-void pass_row_programs(Compile *c);
-void pass_row_integers(Compile *c);
-void pass_sooner(Compile *c);
-void pass_row_join(Compile *c);
-void pass_early(Compile *c);
 void early_again(Compile *c); // the same behind pass_epilogue, which has put programs in their places
-void pass_scores(Compile *c);
-void pass_distribute(Compile *c);
-void pass_guards(Compile *c);
-void pass_order(Compile *c);
-void pass_buckets(Compile *c);
 void buckets_join(Compile *c, bool scatters); // without: those that StableHLO has with several operands
-void pass_hoist(Compile *c);
-void pass_pieces(Compile *c);
-void pass_copies(Compile *c);
-void pass_ahead(Compile *c);
-void pass_epilogue(Compile *c);
-void pass_fuse(Compile *c);
 
 // Copies a function's body, calls in it inlined, to the end of a region with as many arguments, or more.
 void inline_body(Compile *c, const HloFunc *f, RegionId to);
