@@ -148,15 +148,6 @@ static bool is_of_scores(const Remat *r, ValueId v, int depth) {
     return is_of_scores(r, hlo_operand(r->h, op, op->code == HLO_SELECT), depth - 1);
 }
 
-// A tile of scores that is not full takes as long as one that is: engines have lanes for rows, and DMA engines partitions. How full they are.
-static double fullness(const Remat *r, ValueId v) {
-    v = beneath(r, v);
-    const HloType *t = hlo_value_type(r->h, v);
-    if (t->rank <= 2 || !is_of_scores(r, v, CHAIN_MAX))
-        return 1;
-    return (double)t->dims[t->rank - 2] / (double)((t->dims[t->rank - 2] + LANES - 1) / LANES * LANES);
-}
-
 // Batches of rows and columns that share a tile (tile/block.c); 0: it has no such dimensions.
 static int64_t batches_of(const Remat *r, ValueId v) {
     const HloType *t = hlo_value_type(r->h, v);
@@ -171,7 +162,7 @@ static double row_elems(const Remat *r, ValueId v) {
     const HloType *t = hlo_value_type(r->h, v);
     int64_t columns = t->rank && t->dims[t->rank - 1] > 1 ? t->dims[t->rank - 1] : LANES, n = batches_of(r, v);
     columns *= n && is_of_scores(r, v, CHAIN_MAX) ? n : 1;
-    return (double)t->elems / fullness(r, v) * (1 + r->lag / (double)columns);
+    return (double)t->elems * (1 + r->lag / (double)columns);
 }
 
 // Rows and columns of each batch are so few that the product and the program that reads it are apart: it is stored.
@@ -322,7 +313,7 @@ static bool feeds_product(const Remat *r, ValueId v) {
 // is only read.
 static double keep_cost(const Remat *r, ValueId v) {
     const Stack *s = stack_with(r, v);
-    return bytes_of(r, v) / fullness(r, v) * r->byte * (s && !s->later ? 1 : is_carried(r, v) || feeds_product(r, v) ? 3 : 2);
+    return bytes_of(r, v) * r->byte * (s && !s->later ? 1 : is_carried(r, v) || feeds_product(r, v) ? 3 : 2);
 }
 
 // --- who reads it in memory ---------------------------------------------------------------------------
