@@ -113,6 +113,28 @@ def test_softmax_of_masked_rows():
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("cast", [False, True], ids=["bf16", "autocast"])
+def test_attention_of_bf16(cast):
+    """Products are of bf16, scores and softmax fp32: with large scores, too, as close to fp64 as the CPU's kernel is."""
+
+    def attend(q, k, v, **how):
+        with torch.autocast("cpu", torch.bfloat16, enabled=cast):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, **how)
+
+    g = torch.Generator().manual_seed(2)
+    ran = torch.compile(attend, backend="opentrn")
+    for how in ({"is_causal": True}, {"attn_mask": torch.randn(32, 32, generator=g), "scale": 0.3}):
+        whole = [(x * torch.randn(2, 4, 32, 16, generator=g)).bfloat16() for x in (8, 3, 3)]
+        found = []
+        for f, kind in ((torch.nn.functional.scaled_dot_product_attention, torch.float64), (attend, None), (ran, None)):
+            given = [t.to(kind or (torch.float32 if cast else torch.bfloat16)).requires_grad_() for t in whole]
+            how = {k: v.to(given[0].dtype) if k == "attn_mask" else v for k, v in how.items()}
+            out = f(*given, **how)
+            found.append([t.double() for t in (out, *torch.autograd.grad(out.double().square().sum(), given))])
+        far = [[float((x - y).norm() / y.norm()) for x, y in zip(own, found[0])] for own in found[1:]]
+        assert all(ours < 1.5 * cpu for cpu, ours in zip(*far)), far
+
+
 def test_tied_weights_and_buffers(fresh):
     for name in ("gpt", "resnet"):
         want, got = (

@@ -12,7 +12,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from opentrn.torch import decompositions, places, randomness, register, sizes, titles
-from opentrn.torch.own_decompositions import grouped_mm
+from opentrn.torch.own_decompositions import attention, grouped_mm
 from opentrn.torch.plan import Plan
 
 
@@ -55,17 +55,21 @@ def plain_attention():
         yield
 
 
-# Operators of other libraries whose gradient asks for values, which no trace has, and what they are in torch's own.
-_ALIENS = {"transformers.grouped_mm_fallback": grouped_mm}
+# What a captured graph calls -> what it calls instead.
+_INSTEAD = {"grouped_mm_fallback": grouped_mm, "scaled_dot_product_attention": attention}
 
 
-def replace_aliens(module):
-    """In a captured graph, before its gradient is taken: Transformers' experts come with an operator of its own wherever a graph is captured in
-    fp32."""
+def _instead(node):
+    return _INSTEAD.get(getattr(node.target, "__name__", "").removesuffix(".default"))
+
+
+def replace_calls(module):
+    """In a captured graph, before its gradient is taken: attention of narrow types; and Transformers' experts, which come with an operator of its own, whose gradient asks
+    for values that no trace has, wherever a graph is captured in fp32."""
     for part in module.modules():
-        found = [n for n in part.graph.nodes if str(n.target).removesuffix(".default") in _ALIENS] if isinstance(part, torch.fx.GraphModule) else []
+        found = [n for n in part.graph.nodes if _instead(n)] if isinstance(part, torch.fx.GraphModule) else []
         for node in found:
-            node.target = _ALIENS[str(node.target).removesuffix(".default")]
+            node.target = _instead(node)
         if found:
             part.recompile()
 
@@ -88,7 +92,7 @@ def make(inference=None):
     aot = aot_autograd(**_compilers(inference))
 
     def compile_captured(module, example_inputs, **_):
-        replace_aliens(module)
+        replace_calls(module)
         places.keep(module)
         if any(isinstance(i, torch.SymInt) for i in example_inputs):
             register.leave_open(torch._guards.TracingContext.get().fake_mode)

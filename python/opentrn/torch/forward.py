@@ -10,7 +10,7 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
 from opentrn.torch import decompositions, randomness, sizes
-from opentrn.torch.capture import plain_attention, replace_aliens
+from opentrn.torch.capture import plain_attention, replace_calls
 from opentrn.torch.export import _save
 from opentrn.torch.plan import Plan
 
@@ -87,7 +87,7 @@ def _captured(program, example):
         args, named = ((), example) if isinstance(example, dict) else (tuple(example or ()), {})
         with torch.no_grad(), plain_attention():
             program = torch.export.export(program, args, named)
-    replace_aliens(program.graph_module)
+    replace_calls(program.graph_module)
     return program.run_decompositions(decompositions.table())
 
 

@@ -402,6 +402,39 @@ def grouped_mm(x, y, offs=None, bias=None, out_dtype=None):
     return (out if bias is None else out + bias).to(out_dtype or x.dtype)
 
 
+class _Narrowed(torch.autograd.Function):
+    """x, whose gradient is rounded to a type."""
+
+    @staticmethod
+    def forward(ctx, x, dtype):
+        ctx.dtype = dtype
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.to(ctx.dtype).to(grad.dtype), None
+
+
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """Of bf16 and fp16 as kernels of attention have it: products are narrow, scores and their softmax fp32. torch's own, written with products, has these fp32 too,
+    which takes the tensor engine four times as long."""
+    kind = query.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else query.dtype
+    if dtype not in (torch.bfloat16, torch.float16) or query.is_nested:
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    with torch.autocast(kind, enabled=False):
+        query, key, value = (t.to(dtype) for t in (query, key, value))
+        if enable_gqa:
+            key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
+        scores = _Narrowed.apply(query.float() @ key.float().mT, dtype) * (query.shape[-1] ** -0.5 if scale is None else scale)
+        if is_causal:
+            attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        if attn_mask is not None:
+            scores = torch.where(attn_mask, scores, -torch.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
+        weights = torch.softmax(scores, -1) if attn_mask is None or is_causal else aten._safe_softmax(scores, -1)
+        return torch.dropout(weights.to(dtype), dropout_p, True) @ value
+
+
 def _bucketize(x, edges, **how):
     """Torch's own would ask a tensor without dimensions for its value."""
     return torch._decomp.decomposition_table[aten.bucketize.Tensor](x.reshape(-1), edges, **how).reshape(x.shape)
