@@ -132,7 +132,7 @@ def whole(job, x):
     mine = parts if x.zero else [v.shape for v in tree]
     stacked = [jax.ShapeDtypeStruct((x.micros(job), *b.shape), b.dtype) for b in batch]
     params = like(parts if x.zero == 3 else [v.shape for v in tree], store)
-    args = (params, like(mine, jnp.float32) if master else [], [like(mine, jnp.float32) for _ in range(2)], stacked, jax.ShapeDtypeStruct((), jnp.float32))
+    args = (params, like(mine, jnp.float32) if master else [], [like(mine, programs.moving(types, master)) for _ in range(2)], stacked, jax.ShapeDtypeStruct((), jnp.float32))
     return programs._over(reach, step, args, donate_argnums=(0, 1, 2))
 
 

@@ -332,7 +332,7 @@ def memory(job, x, p, line, update):
         peak, wide, sums = p.micro(kind, "hbm_peak_bytes"), BYTES[types[1]], BYTES[types[2]]
         kept = max(peak.layer - stored.layer * wide - (added.layer * sums if accumulated else 0), 0)
         held = x.in_flight(job, s)
-        moments = 8 if job.optimizer != "sgd" else 4
+        moments = (2 if job.optimizer != "sgd" else 1) * (4 if master else wide)
         parts = {"weights": stored(n) * wide, "gradients": added(n) * sums, "optimizer": owned(n) * (moments + (4 if master else 0))}
         freed = n * max(peak.layer - stored.layer * wide - added.layer * sums, 0)  # activations, as the way back goes through the layers
         early = 0 if accumulated else min(parts["gradients"], freed)  # gradients take their place: one step has no results between

@@ -120,18 +120,23 @@ def _micro(kind, n, m, u, types, accumulate, squares, only_there):
     return _over(u, step, (params, grads, batch, out, key), donate_argnums=(1,))
 
 
-# The optimizer: weights, two moments and gradients to weights and moments, clipped by the norm of all gradients
+# The optimizer: weights, two moments and gradients to weights and moments, clipped by the norm of all gradients. All of it has the type of the weights it
+# changes, as torch's and optax's have: of fp32 ones where they are kept beside bf16.
+
+
+def _grown(share, count, moment):
+    return (1 - share**count).astype(moment.dtype)
 
 
 def _adamw(p, g, s, count, norm):
     m, v = 0.9 * s[0] + 0.1 * g, 0.95 * s[1] + 0.05 * g * g
-    step = (m / (1 - 0.9**count)) / (jnp.sqrt(v / (1 - 0.95**count)) + 1e-8)
+    step = (m / _grown(0.9, count, m)) / (jnp.sqrt(v / _grown(0.95, count, v)) + 1e-8)
     return p - 3e-4 * (step + 0.1 * p), (m, v)
 
 
 def _lamb(p, g, s, count, norm):
     m, v = 0.9 * s[0] + 0.1 * g, 0.999 * s[1] + 0.001 * g * g
-    step = (m / (1 - 0.9**count)) / (jnp.sqrt(v / (1 - 0.999**count)) + 1e-6) + 0.01 * p
+    step = (m / _grown(0.9, count, m)) / (jnp.sqrt(v / _grown(0.999, count, v)) + 1e-6) + 0.01 * p
     size, long = jnp.sqrt((p * p).sum()), jnp.sqrt((step * step).sum())
     return p - 1e-3 * jnp.where((size > 0) & (long > 0), size / long, 1.0) * step, (m, v)
 
@@ -144,6 +149,11 @@ def _sgd(p, g, s, count, norm):
 OPTIMIZERS = {"adamw": (_adamw, 2), "lamb": (_lamb, 2), "sgd": (_sgd, 1)}  # rule, moments
 
 
+def moving(types, master):
+    """The type in which weights move."""
+    return jnp.float32 if master else TYPES[types[1]]
+
+
 def square(grads):
     """A device's share of the square of their norm."""
     return sum(jnp.square(g.astype(jnp.float32)).sum() for g in grads)
@@ -152,21 +162,21 @@ def square(grads):
 def updated(tree, u, optimizer, types, master):
     """The update as a function of what a device has of weights, moments and gradients, the count of steps, and where it is known the square of the
     gradients; master: fp32 weights beside those stored."""
-    store = TYPES[types[1]]
+    store, kind = TYPES[types[1]], moving(types, master)
     rule, _ = OPTIMIZERS[optimizer]
     meet = (lambda v, g: g) if u.meet else met(u)
     back = (lambda v, p: replicas.gather(u, v, p)) if u.zero in (1, 2) else lambda v, p: p
     over = tuple(k for k, n in zip(AXES, (u.replicas, u.ep, u.cp, u.tp)) if n > 1 and (u.zero or k == "tp"))  # who has other weights than others
 
     def step(held, state, grads, count, known=None):
-        wide = [meet(v, g).astype(jnp.float32) for v, g in zip(tree, grads)]
+        grads = [meet(v, g).astype(kind) for v, g in zip(tree, grads)]
         if optimizer in CLIPPED:
-            known = square(wide) if known is None else known
+            known = square(grads) if known is None else known
             norm = jnp.sqrt(jax.lax.psum(known, over) if over else known)
-            wide = [g * jnp.minimum(1.0, 1.0 / (norm + 1e-6)) for g in wide]
+            grads = [g * jnp.minimum(1.0, 1.0 / (norm + 1e-6)).astype(kind) for g in grads]
         new, after = [], []
-        for p, g, *s in zip(held, wide, *state):
-            p, s = rule(p.astype(jnp.float32), g, s, count, None)
+        for p, g, *s in zip(held, grads, *state):
+            p, s = rule(p, g, s, count, None)
             new.append(p)
             after.append(s)
         stored = [back(v, p.astype(store)) for v, p in zip(tree, new)]
@@ -179,10 +189,10 @@ def update(kind, n, m, u, optimizer, types, master, accumulate=False, squares=Fa
     """Gradients of a piece reduced over the replicas, the optimizer, weights gathered; accumulate: and the zeros to which the next step's are added;
     squares: the square of their norm is known."""
     tree = [v for v in weights(kind, n, m, u, types[0]) if not v.frozen]
-    _, store, sums = (TYPES[t] for t in types)
+    sums = TYPES[types[2]]
     mine, count = held(tree, u, u.zero > 0), jax.ShapeDtypeStruct((), jnp.float32)
-    state = [_like(mine, jnp.float32) for _ in range(OPTIMIZERS[optimizer][1])]
-    args = (_like(mine, jnp.float32 if master else store), state, _like(held(tree, u, u.meet and u.zero > 0), sums), count, count if squares else None)
+    state = [_like(mine, moving(types, master)) for _ in range(OPTIMIZERS[optimizer][1])]
+    args = (_like(mine, moving(types, master)), state, _like(held(tree, u, u.meet and u.zero > 0), sums), count, count if squares else None)
     rule = updated(tree, u, optimizer, types, master)
 
     def step(held, state, grads, count, known):

@@ -96,7 +96,7 @@ def least_memory(job, x):
     counts = (attention + (0.0 if job.model.experts else mlp)) / (x.tp * x.pp) + (ends / x.tp if x.pp == 1 else ends / x.tp / 2), experts
     count = lambda least: x.parted(counts) if x.zero >= least else sum(counts)
     learns = not job.lora
-    held = count(3) * BYTES[types[1]] + learns * count(1) * (8 + 4 * master)
+    held = count(3) * BYTES[types[1]] + learns * count(1) * (12 if master else 2 * BYTES[types[1]])
     grads, kept = learns * count(2) * BYTES[types[2]], _least_kept(job, x)
     return held + (grads + kept if x.micros(job) > 1 or x.pp > 1 else max(grads, kept))  # of one micro-batch they take each other's place
 
