@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// inner.c — inner products of many pairs of vectors, or of two long ones, as elementwise products and sums.
+// inner.c — inner products of many pairs of vectors, or of two long ones, as elementwise products and sums; outer ones as elementwise products.
 // needs: values defined before use
-// gives: no large dot_general whose operands have batch and contracting dimensions only
+// gives: no large dot_general whose operands have batch and contracting dimensions only, or that contracts nothing
 // stale: nothing
 //
-//   [b d] · [b d] -> [b]   ──►  the sum along d of lhs * rhs
+//   [b d] · [b d] -> [b]       ──►  the sum along d of lhs * rhs
+//   [b m] · [b n] -> [b m n]   ──►  lhs * rhs, both broadcast
 //
-// The array would use one of its columns at a time; row programs read each operand once, and that is all there is to do.
+// The array would use one of its columns, or rows, at a time; row programs read each operand once, and that is all there is to do.
 #include "hlo/dot.h"
 #include "pass/rules.h"
 
@@ -41,7 +42,7 @@ static bool match(const Hlo *h, const HloOp *op, Match *m) {
     }
     bool f32 = l->dtype == DT_F32 || l->dtype == DT_BF16 || l->dtype == DT_F16;
     return f32 && r->dtype == l->dtype && elems >= INNER_MIN && elems == l->elems && elems == r->elems && batches == o->elems &&
-           elems > batches && m->n && m->rhs[m->n - 1] == r->rank - 1 && m->lhs[m->n - 1] == l->rank - 1;
+           elems > batches;
 }
 
 static ValueId inner(Walk *w, const HloOp *op) {
@@ -79,4 +80,31 @@ static ValueId inner(Walk *w, const HloOp *op) {
     return walk_reshape(w, v, out.rank, out.dims);
 }
 
-const Rule inner_rules[] = {{"product without free dimensions: the sum of an elementwise product", HLO_DOT_GENERAL, RULE_ORDER, inner}, {0}};
+// An operand of a product without contraction as the result has it: its batch dimensions first, its free ones from `free` on.
+static ValueId spread(Walk *w, const HloOp *op, int side, int64_t free, TypeId to) {
+    DotDims by = dot_dims(op);
+    ValueId v = walk_convert(w, hlo_operand(w->hlo, op, side), hlo_type(w->hlo, to)->dtype);
+    HloType t = *hlo_value_type(w->hlo, v);
+    int64_t perm[OTRN_MAX_RANK], dims[OTRN_MAX_RANK];
+    uint32_t n = dot_free_dims(&t, op, side, perm + by.nb);
+    assert(by.nb + n == t.rank);
+    for (uint32_t i = 0; i < t.rank; i++) {
+        perm[i] = i < by.nb ? by.batch[side][i] : perm[i];
+        dims[i] = i < by.nb ? i : free + i - by.nb;
+    }
+    return walk_broadcast(w, walk_transpose(w, v, perm), dims, t.rank, to);
+}
+
+static ValueId outer(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    HloType l = *hlo_value_type(h, hlo_operand(h, op, 0)), out = *hlo_value_type(h, op->results);
+    if (!dot_on_tensor_engine(h, op) || dot_dims(op).nc || out.elems < INNER_MIN)
+        return 0;
+    TypeId wide = hlo_type_tensor(h, DT_F32, out.rank, out.dims);
+    ValueId x = spread(w, op, 0, dot_dims(op).nb, wide), y = spread(w, op, 1, l.rank, wide);
+    return walk_convert(w, walk_binary(w, HLO_MULTIPLY, x, y), out.dtype);
+}
+
+const Rule inner_rules[] = {{"product that contracts nothing: the elementwise product", HLO_DOT_GENERAL, RULE_ZERO, outer},
+                            {"product without free dimensions: the sum of an elementwise product", HLO_DOT_GENERAL, RULE_ORDER, inner},
+                            {0}};

@@ -225,6 +225,9 @@ static const Case cases[] = {
      "%xs = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<8192xf32>) -> tensor<2x8192xf32>\n %p = stablehlo.reshape %xs : (tensor<2x8192xf32>) -> tensor<8192x2xf32>\n"
      "%ys = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<8192xf32>) -> tensor<2x8192xf32>\n %q = stablehlo.reshape %ys : (tensor<2x8192xf32>) -> tensor<8192x2xf32>\n"
      "%r = stablehlo.dot_general %p, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<8192x2xf32>, tensor<8192x2xf32>) -> tensor<8192xf32>"},
+    {"product that contracts nothing", "%x: tensor<8192xf32>, %y: tensor<2xf32>", "tensor<8192x2xf32>",
+     "%ys = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<2xf32>) -> tensor<8192x2xf32>\n"
+     "%r = stablehlo.dot_general %x, %ys, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<8192xf32>, tensor<8192x2xf32>) -> tensor<8192x2xf32>"},
     {"reduce_window beyond", "%x: " F, F,
      "%n = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
      "%r = \"stablehlo.reduce_window\"(%x, %n) <{window_dimensions = array<i64: 1, 3>, padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>}> ({ ^bb0(%a: tensor<f32>, "
