@@ -61,20 +61,6 @@ static int64_t config_int(const HloOp *op, const char *name, int64_t absent) {
     return n && n->value.kind == HA_INT ? n->value.i : absent;
 }
 
-static ValueId first_elements(Walk *w, ValueId v, TypeId type) {
-    static const int64_t zeros[OTRN_MAX_RANK];
-    int64_t ones[OTRN_MAX_RANK];
-    const HloType *t = hlo_type(w->hlo, type);
-    for (int d = 0; d < t->rank; d++)
-        ones[d] = 1;
-    assert(t->rank == hlo_value_type(w->hlo, v)->rank);
-    OpId id = hlo_op(w->hlo, HLO_SLICE, w->loc, 1, &v, 1, &type);
-    hlo_set_ints(w->hlo, id, AK_START_INDICES, zeros, t->rank);
-    hlo_set_ints(w->hlo, id, AK_LIMIT_INDICES, hlo_type(w->hlo, type)->dims, t->rank);
-    hlo_set_ints(w->hlo, id, AK_STRIDES, ones, t->rank);
-    return walk_push(w, id);
-}
-
 ValueId expand_top_k(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
     const HloAttr *list = hlo_attr(op, AK_CALLED_COMPUTATIONS);
@@ -113,8 +99,8 @@ ValueId expand_top_k(Walk *w, const HloOp *op) {
     inline_body(w->c, f, hlo_op_add_region(h, sort, 2 * n, types));
     ValueId sorted = walk_push(w, sort);
     for (uint32_t i = 1; i < n; i++)
-        walk_replace(w, op->results + i, first_elements(w, sorted + i, value_type(w, op->results + i)));
-    return first_elements(w, sorted, value_type(w, op->results));
+        walk_replace(w, op->results + i, walk_piece(w, sorted + i, (int64_t[OTRN_MAX_RANK]){0}, value_type(w, op->results + i)));
+    return walk_piece(w, sorted, (int64_t[OTRN_MAX_RANK]){0}, value_type(w, op->results));
 }
 
 // --- ragged all to all -----------------------------------------------------------------------------

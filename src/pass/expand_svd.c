@@ -49,11 +49,7 @@ static ValueId svd_more(Mats *q, const ValueId *carried) {
 static ValueId part(Mats *q, ValueId v, int64_t row, int64_t rows) { // some rows
     const HloType t = *hlo_value_type(q->w->hlo, v);
     TypeId type = hlo_type_tensor(q->w->hlo, t.dtype, 3, (int64_t[]){t.dims[0], rows, t.dims[2]});
-    OpId id = hlo_op(q->w->hlo, HLO_SLICE, q->w->loc, 1, &v, 1, &type);
-    hlo_set_ints(q->w->hlo, id, AK_START_INDICES, (int64_t[]){0, row, 0}, 3);
-    hlo_set_ints(q->w->hlo, id, AK_LIMIT_INDICES, (int64_t[]){t.dims[0], row + rows, t.dims[2]}, 3);
-    hlo_set_ints(q->w->hlo, id, AK_STRIDES, (int64_t[]){1, 1, 1}, 3);
-    return walk_push(q->w, id);
+    return walk_piece(q->w, v, (int64_t[]){0, row, 0}, type);
 }
 
 static ValueId padded(Mats *q, ValueId v, int64_t low, int64_t columns) { // rows above, columns behind

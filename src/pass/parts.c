@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // parts.c — large complex tensors as two of fp32: real and imaginary parts.
 // needs: values defined before use
-// gives: sums, products, movement and matrix products of large complex64 tensors as operations on their parts, which the engines know
+// gives: sums, products, movement, matrix products and transforms of large complex64 tensors as operations on their parts, which the engines know
 // stale: nothing (dce drops what became unused, cse joins equal parts)
 //
 //   (a + bi)(c + di) = (ac - bd) + (ad + bc)i, elementwise and as matrix products
@@ -10,13 +10,9 @@
 // dropped where nobody does. Small tensors stay as they are: a kernel costs less.
 #include <string.h>
 
-#include "pass/rules.h"
+#include "pass/parts.h"
 
 #define PARTS_MIN 4096 // elements
-
-typedef struct Pair {
-    ValueId re, im;
-} Pair;
 
 static bool is_complex(const Hlo *h, ValueId v) { return hlo_is_plain(hlo_value_type(h, v)) && hlo_value_type(h, v)->dtype == DT_C64; }
 
@@ -32,7 +28,7 @@ static ValueId constant_part(Walk *w, const HloAttr *whole, TypeId type, uint32_
     return walk_push(w, hlo_op_constant(w->hlo, w->loc, type, data, n * sizeof *data));
 }
 
-static Pair parts_of(Walk *w, ValueId v) {
+Pair parts_of(Walk *w, ValueId v) {
     const Hlo *h = w->hlo;
     assert(is_complex(h, v));
     const HloOp *whole = hlo_def_as(h, v, HLO_COMPLEX), *constant = hlo_def_as(h, v, HLO_CONSTANT);
@@ -147,6 +143,7 @@ const Rule parts_rules[] = {
     {"imag(complex(x, y)): y", HLO_IMAG, RULE_EXACT, part},
     {"complex product: of the parts", HLO_MULTIPLY, RULE_TWICE, multiply},
     {"complex dot_general: of the parts, without those that are zero", HLO_DOT_GENERAL, RULE_ORDER, dot},
+    {"Fourier transform: products with roots of unity", HLO_FFT, RULE_ORDER, parts_fourier},
     {"complex(x) of real x: x, and zero", HLO_CONVERT, RULE_EXACT, convert},
     {"conjugate: its imaginary part negated", HLO_CHLO_CONJ, RULE_EXACT, conjugate},
     {"complex sum along dimensions: of each part", HLO_REDUCE, RULE_EXACT, each_part},

@@ -142,6 +142,20 @@ ValueId walk_pad(Walk *w, ValueId v, ValueId with, const int64_t *low, const int
     return walk_push(w, made);
 }
 
+ValueId walk_piece(Walk *w, ValueId v, const int64_t *from, TypeId type) {
+    int64_t ones[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
+    const HloType *t = hlo_type(w->hlo, type);
+    for (int d = 0; d < t->rank; d++)
+        ones[d] = 1, to[d] = from[d] + t->dims[d];
+    assert(t->rank == hlo_value_type(w->hlo, v)->rank);
+    uint32_t rank = t->rank;
+    OpId made = hlo_op(w->hlo, HLO_SLICE, w->loc, 1, &v, 1, &type);
+    hlo_set_ints(w->hlo, made, AK_START_INDICES, from, rank);
+    hlo_set_ints(w->hlo, made, AK_LIMIT_INDICES, to, rank);
+    hlo_set_ints(w->hlo, made, AK_STRIDES, ones, rank);
+    return walk_push(w, made);
+}
+
 ValueId walk_shape(Walk *w, ValueId v, TypeId type) {
     assert(hlo_value_type(w->hlo, v)->elems == hlo_type(w->hlo, type)->elems);
     assert(hlo_value_type(w->hlo, v)->dtype == hlo_type(w->hlo, type)->dtype);

@@ -70,6 +70,7 @@ ValueId walk_iota(Walk *w, TypeId type, int64_t dim);
 ValueId walk_compare(Walk *w, int64_t direction, int64_t kind, ValueId x, ValueId y); // CMP_, CMPT_
 ValueId walk_broadcast(Walk *w, ValueId v, const int64_t *dims, uint32_t n, TypeId type);
 ValueId walk_pad(Walk *w, ValueId v, ValueId with, const int64_t *low, const int64_t *high, const int64_t *inner, TypeId type);
+ValueId walk_piece(Walk *w, ValueId v, const int64_t *from, TypeId type); // of the type, which begins there
 ValueId walk_reduce(Walk *w, HloOpcode code, ValueId v, ValueId init, const int64_t *over, uint32_t n, TypeId type);
 ValueId walk_sum(Walk *w, ValueId v, const int64_t *over, uint32_t n, TypeId type);
 // The value in another form, made where it is not in that form already.
