@@ -202,6 +202,7 @@ const Rule expand_rules[] = {
     {"constant_like: constant", HLO_CHLO_CONSTANT_LIKE, RULE_EXACT, expand_constant_like},
     {"scan: while", HLO_CHLO_SCAN, RULE_EXACT, expand_scan},
     {"ragged_dot: dot_general of rows that are zero outside a group", HLO_CHLO_RAGGED_DOT, RULE_ORDER, expand_ragged_dot},
+    {"dot_general of bytes: of bf16, as long as sums are exact", HLO_DOT_GENERAL, RULE_EXACT, expand_byte_dot},
     {"broadcast_add, …: operands broadcast, then the operation of that name", HLO_NONE, RULE_EXACT, expand_broadcasting},
     {0},
 };

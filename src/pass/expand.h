@@ -7,7 +7,7 @@
 
 // expand_more.c
 RuleFn expand_mhlo_call, expand_top_k, expand_ragged_all_to_all, expand_normal, expand_check_state, expand_constant_like;
-RuleFn expand_scan, expand_ragged_dot, expand_broadcasting;
+RuleFn expand_scan, expand_ragged_dot, expand_byte_dot, expand_broadcasting;
 
 // Calls for decompositions: expand_qr.c, expand_lu.c, expand_eigh.c, expand_lapack.c
 RuleFn expand_qr, expand_lu, expand_eigh, expand_lapack;

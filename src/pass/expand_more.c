@@ -17,6 +17,7 @@
 
 #include "base/num.h"
 #include "hlo/coll.h"
+#include "hlo/dot.h"
 #include "hlo/infer.h"
 
 #define APPROX_TOP_K "ApproxTopK"
@@ -506,4 +507,45 @@ bool expand_needed(const Hlo *h) {
             return true;
     }
     return false;
+}
+
+// --- products of bytes ---------------------------------------------------------------------------------
+
+#define BYTES_MIN (1 << 20)         // products of numbers: fewer are soon done by a kernel
+#define EXACT_SUM (int64_t)16777216 // integers up to here are exact in fp32
+
+static int64_t most_of(int dtype) { return dtype == DT_I8 ? 128 : dtype == DT_UI8 ? 255 : 0; }
+
+// Bytes are exact in bf16, and so is in fp32, in any order, what as many products sum up to as cannot pass 2^24. Longer sums are integers' sums of such.
+ValueId expand_byte_dot(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    ValueId in[2] = {hlo_operand(h, op, 0), hlo_operand(h, op, 1)}, sum = 0;
+    HloType l = *hlo_value_type(h, in[0]), r = *hlo_value_type(h, in[1]), out = *hlo_value_type(h, op->results);
+    int64_t most = most_of(l.dtype) * most_of(r.dtype), all = dot_contracted(h, op), longest = 0;
+    DotDims by = dot_dims(op);
+    if (!most || out.dtype != DT_I32 || !by.nc || out.elems * all < BYTES_MIN)
+        return 0;
+    for (uint32_t i = 1; i < by.nc; i++)
+        longest = l.dims[by.contract[0][i]] > l.dims[by.contract[0][longest]] ? i : longest;
+    int64_t len = l.dims[by.contract[0][longest]], each = EXACT_SUM / most / (all / len);
+    if (each < 1)
+        return 0;
+    for (int side = 0; side < 2; side++)
+        in[side] = walk_convert(w, in[side], DT_BF16);
+    TypeId type = hlo_type_tensor(h, DT_F32, out.rank, out.dims);
+    for (int64_t at = 0; at < len; at += each) {
+        ValueId piece[2];
+        for (int side = 0; side < 2; side++) {
+            HloType t = *hlo_value_type(h, in[side]);
+            int64_t from[OTRN_MAX_RANK] = {0}, dims[OTRN_MAX_RANK], dim = by.contract[side][longest];
+            memcpy(dims, t.dims, t.rank * sizeof *dims);
+            from[dim] = at;
+            dims[dim] = len - at < each ? len - at : each;
+            piece[side] = each < len ? walk_piece(w, in[side], from, hlo_type_tensor(h, DT_BF16, t.rank, dims)) : in[side];
+        }
+        DotPairs pairs = {by.nb, by.nc, by.batch[0], by.batch[1], by.contract[0], by.contract[1]};
+        ValueId part = walk_convert(w, walk_push(w, hlo_op_dot(h, op->loc, piece[0], piece[1], pairs, type, NULL)), DT_I32);
+        sum = sum ? walk_binary(w, HLO_ADD, sum, part) : part;
+    }
+    return sum;
 }
