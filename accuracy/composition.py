@@ -83,11 +83,13 @@ def rows(only=""):
                     yield row, chip, name, cut, micros
 
 
-def job_of(chip, name, cut, micros):
+def job_of(chip, name, cut, micros, layers=0, dropout=0.0, **more):
     machine = dataclasses.replace(machines.machine(CHIPS[chip]), dispatch_us=0.0)
     rest = cut.get("tp", 1) * cut.get("cp", 1)
     x = layout.Layout(dp=machine.devices // rest, micro_batch=BIG, **cut)
-    return layout.Job(config.model(MODELS[name]), machine, 1, 512, x.dp * BIG * micros), x
+    m = config.model(MODELS[name])
+    m = dataclasses.replace(m, dropout=dropout, score_dropout=dropout, layers=layers or m.layers, decoder=m.decoder and (layers or m.decoder))
+    return layout.Job(m, machine, 1, 512, x.dp * BIG * micros, **more), x
 
 
 def possible(chip, name, cut, micros):
@@ -100,40 +102,11 @@ def possible(chip, name, cut, micros):
 
 def whole(job, x):
     """The text of a whole step."""
-    import jax
-    import jax.numpy as jnp
+    from opentrn._predict import programs
 
-    from opentrn._predict import model, programs
-
-    u, n, (types, master) = x.cut(job), job.model.layers, x.compiled(job)
-    reach = dataclasses.replace(u, replicas=x.dp // x.ep, zero=x.zero)
-    compute, store, sums = (programs.TYPES[t] for t in types)
-    run, batch, _, _ = model.piece("whole", n, job.model, u, compute)
-    tree = programs.weights("whole", n, job.model, u, types[0])
-    hand, pull_in = programs.handed(reach, sums, compute), programs.pulled(tree, reach, sums)
-    update = programs.updated(tree, reach, job.optimizer, types, master)
-
-    def micro(params, before, batch):
-        loss, found = jax.value_and_grad(lambda p: run(hand(p), *batch))(params)
-        found = pull_in(found)
-        return ([a + b for a, b in zip(before, found)] if before else found), loss
-
-    def step(params, held, state, batches, count):
-        if x.micros(job) == 1:
-            total, loss = micro(params, [], [b[0] for b in batches])
-        else:  # libraries begin the next when one is done
-            before = [jnp.zeros(s, sums) for s in programs.held(tree, reach, x.zero > 1)]
-            total, losses = jax.lax.scan(lambda total, batch: micro(params, total, batch), before, batches)
-            loss = losses.sum()
-        new, state, stored = update(held or params, state, total, count)
-        return (stored if master else new), new if master else [], state, loss
-
-    like, parts = programs._like, programs.held(tree, reach, True)
-    mine = parts if x.zero else [v.shape for v in tree]
-    stacked = [jax.ShapeDtypeStruct((x.micros(job), *b.shape), b.dtype) for b in batch]
-    params = like(parts if x.zero == 3 else [v.shape for v in tree], store)
-    args = (params, like(mine, jnp.float32) if master else [], [like(mine, programs.moving(types, master)) for _ in range(2)], stacked, jax.ShapeDtypeStruct((), jnp.float32))
-    return programs._over(reach, step, args, donate_argnums=(0, 1, 2))
+    types, master = x.compiled(job)
+    reach = dataclasses.replace(x.cut(job), replicas=x.dp // x.ep, zero=x.zero)
+    return programs.step("whole", job.model.layers, job.model, reach, types, job.optimizer, master, x.micros(job))
 
 
 PIPELINES = [("llama", 2, 4), ("llama", 4, 4), ("gpt2", 4, 4)]  # stages, micro-batches
@@ -175,7 +148,7 @@ def compare_pipeline(name, pp, micros, prices, n=2):
     job, _ = job_of("trn1", name, {}, 1)
     x = layout.Layout(pp=pp, micro_batch=BIG)
     prices = prices.setdefault("trn1", price.Prices(job.machine))
-    micro = 1e-6 * prices(("micro", "middle", n, job.model, x.cut(job), x.compiled(job)[0], True, False))["total_us"]
+    micro = 1e-6 * prices(("micro", "middle", n, job.model, x.cut(job), x.compiled(job)[0], True))["total_us"]
     x = dataclasses.replace(x, schedule="gpipe")
     return micros * micro + sum(compose.pipeline([micro] * pp, micros, x, compose._passing(job, x, prices), compose.forward_share(job, x, prices))), 1e-6 * priced(job, pipeline(job, x, n, micros))["total_us"]
 
@@ -191,9 +164,9 @@ def priced(job, text, keep=""):
     return json.loads(ran.stdout)
 
 
-def compare(chip, name, cut, micros, prices, keep=""):
+def compare(chip, name, cut, micros, prices, keep="", **more):
     """(composed, whole): seconds and bytes of each."""
-    job, x = job_of(chip, name, cut, micros)
+    job, x = job_of(chip, name, cut, micros, **more)
     if chip not in prices:
         prices[chip] = price.Prices(job.machine)
     ours = compose.step(job, x, prices[chip])
@@ -206,14 +179,20 @@ def main():
     parser.add_argument("--only", default="", help="rows whose name has all of these words, separated by commas")
     parser.add_argument("--random", type=int, default=0, metavar="COUNT", help="so many layouts by chance in place of the table")
     parser.add_argument("--seed", type=int, default=1, help="which of them")
+    parser.add_argument("--layers", type=int, default=0, help="of each model, in place of 6")
+    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--lora", type=int, default=0, metavar="RANK")
+    parser.add_argument("--precision", default="bf16", choices=tuple(layout.PRECISIONS))
+    parser.add_argument("--optimizer", default="adamw", choices=("adamw", "lamb", "sgd"))
     parser.add_argument("--keep", default="", metavar="FOLDER", help="leave the whole program there")
     parser.add_argument("--parts", action="store_true", help="tell what the composed steps are made of")
     o = parser.parse_args()
     os.environ.setdefault("OTRN_CACHE_DIR", str(ROOT / "build" / "composition"))
     print(f"{'':60} {'composed us':>12} {'whole us':>12} {'%':>7} {'MiB':>8} {'MiB':>8} {'%':>7}")
     prices, far, fat = {}, [], []
+    more = {k: getattr(o, k) for k in ("layers", "dropout", "lora", "precision", "optimizer")}
     for row, *what in drawn(o.only, o.random, o.seed) if o.random else rows(o.only):
-        ours, theirs = compare(*what, prices, o.keep)
+        ours, theirs = compare(*what, prices, o.keep, **more)
         a, b, c, d = 1e6 * ours["step_s"], theirs["total_us"], ours["hbm_peak_bytes"] / 2**20, theirs["hbm_peak_bytes"] / 2**20
         far.append(100 * (a / b - 1))
         fat.append(100 * (c / d - 1))

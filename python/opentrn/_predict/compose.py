@@ -16,7 +16,7 @@ import math
 from opentrn._predict.fault import Fault, TooLarge
 from opentrn._predict.layout import check, turns_ahead
 from opentrn._predict.price import KINDS
-from opentrn._predict.size import input_bytes, layer_work, model_flops, pairs, parameters, tokens_of
+from opentrn._predict.size import each_product, input_bytes, layer_work, model_flops, pairs, parameters, tokens_of
 from opentrn._predict.spec import wanted
 
 BYTES = {"bf16": 2, "fp32": 4}
@@ -24,7 +24,8 @@ BYTES = {"bf16": 2, "fp32": 4}
 # small the memory between what lives grows over the first few.
 LAYERS = ((3, 5), (2, 4), (1, 3))
 SMALL = 1 << 15  # matrix instructions
-BUCKET = 25 << 20  # bytes of gradients that meet at once (src/pass/buckets.c): so many layers fill one, and no two of those cost the same
+BUCKETS = (25 << 20, 4 << 20)  # bytes of gradients that meet at once, and of weights gathered (src/pass/buckets.c): not every layer fills one
+_REPEATS = 8  # layers, the most after which buckets are looked for that are as full again
 UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two updates, the most that fit: a few fill a collective's bucket only in part
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
 # published BERT-large steps grow by 4 to 20 % (9 in the mean) and GPT3's by 2 to 8 %, which are its reduction's.
@@ -62,7 +63,10 @@ def _slope(m, kind):
 
 
 def _piece(job, x, kind, n):
-    return ("micro", kind, n, job.model, x.cut(job), x.compiled(job)[0], x.accumulates(job), x.squares(job))
+    """The program of a micro-batch; with the update, where there is but one."""
+    types, master = x.compiled(job)
+    more = (True,) if x.accumulates(job) else (job.optimizer, master)
+    return ("micro" if x.accumulates(job) else "step", kind, n, job.model, x.cut(job), types, *more)
 
 
 def _sizes(job, x):
@@ -74,11 +78,42 @@ def _sizes(job, x):
         return next((pair for pair in LAYERS if pair[1] <= n and pair[1] * least <= SMALL), LAYERS[-1])
     if n <= LAYERS[-1][1]:
         return 1, max(n, 2)
-    attention, mlp, _ = parameters(job.model)
-    layer = BYTES[x.compiled(job)[0][2]] * (attention + mlp // x.ep) / (x.tp * (job.model.layers + (x.pp > 1) * job.model.decoder))
-    apart = max(2, math.ceil(BUCKET / layer))
-    few = 2 + (n - 2) % apart
-    return (few, few + apart) if few + apart <= n else (n - 2, n)
+    apart = _repeats(job, x)
+    first = 4 if (4 + 2 * apart) * least_instructions(job, x) <= SMALL and n > 4 else 2
+    few = first + (n - first) % apart
+    few, many = (few, few + apart) if few + apart <= n else (n - 2, n)
+    return (few, many) if _held(job, x, many) <= job.machine.memory else LAYERS[-1]
+
+
+def _held(job, x, n):
+    """Bytes of weights, moments and gradients of so many layers, and of the ends, on a device."""
+    (attention, mlp, ends), (types, master) = parameters(job.model), x.compiled(job)
+    layer = (attention + mlp // x.ep) / (job.model.layers + (x.pp > 1) * job.model.decoder)
+    shared = x.replicas() if x.zero else 1
+    each = BYTES[types[1]] / (shared if x.zero == 3 else 1) + BYTES[types[2]] / (shared if x.zero > 1 else 1)
+    return (n * layer + ends) / x.tp * (each + (0 if job.lora or x.accumulates(job) else (8 + 4 * master) / shared))
+
+
+def _repeats(job, x):
+    """Layers after which the buckets of collectives are as full again, nearly: no two of those between cost the same."""
+    types, _ = x.compiled(job)
+    sizes = [v / (x.tp * (x.ep if i > 3 else 1)) for i, v in enumerate(each_product(job.model))]
+    streams = [_filled([BYTES[types[2]] * v for v in reversed(sizes)], BUCKETS[0])]
+    if x.zero == 3:
+        streams.append(_filled([BYTES[types[1]] * v for v in sizes], BUCKETS[1]))
+    differ = lambda k: sum(abs(s[i + k] - s[i]) for s in streams for i in range(_REPEATS)) / _REPEATS
+    one = math.ceil(BUCKETS[0] / (BYTES[types[2]] * sum(sizes)))  # that fill a bucket
+    return one if one > _REPEATS else min(range(max(one - 1, 2), _REPEATS + 1), key=lambda k: (round(differ(k), 1), k))
+
+
+def _filled(sizes, most):
+    """How full the open bucket is behind each of many layers."""
+    fill, out = 0.0, []
+    for _ in range(4 * _REPEATS):
+        for v in sizes:
+            fill = v if fill + v > most else fill + v
+        out.append(fill / most)
+    return out[2 * _REPEATS :]
 
 
 def pieces(job, x):
@@ -101,7 +136,7 @@ def _size(shape):
 def _update(job, x, kind, n):
     """The update of a piece with n layers."""
     types, master = x.compiled(job)
-    return ("update", kind, n, job.model, x.reach(job), job.optimizer, types, master, x.accumulates(job), x.squares(job))
+    return ("update", kind, n, job.model, x.reach(job), job.optimizer, types, master, x.accumulates(job))
 
 
 class Parts:
@@ -267,28 +302,33 @@ def step(job, x, prices):
         raise fault
     p, m = Parts(job, x, prices), x.micros(job)
     line = stages(job.model, x)
+    update = p.update(*p.heaviest())
+    after = (update["total_us"] + job.machine.dispatch_us) * 1e-6
     micro = [(p.micro(kind, "total_us")(n) + job.machine.dispatch_us) * 1e-6 for kind, n in line]
+    if not x.accumulates(job):  # one program, of which as much is the update as takes alone
+        after = min(after - job.machine.dispatch_us * 1e-6, micro[0])
+        micro = [micro[0] - after]
     exposed = [p.micro(kind, "exposed_us")(n) * 1e-6 for kind, n in line]
     busy = [p.micro(kind, "comm_us")(n) * 1e-6 for kind, n in line]
     slow = max(range(len(line)), key=lambda s: micro[s])
     along, there = (_passing(job, x, prices), forward_share(job, x, prices)) if x.pp > 1 else (0.0, 0.0)
     waits, passing = pipeline(micro, m, x, along, there) if x.pp > 1 else (0.0, 0.0)
     seconds = {"micro_batches": m * micro[slow], "bubble": waits, "passing_on": passing}
-    update = p.update(*p.heaviest())
     seconds["reduction"], seconds["gathering"] = 1e-6 * update["reducing_us"], 1e-6 * update["gathering_us"]
-    seconds["optimizer"] = (update["total_us"] + job.machine.dispatch_us) * 1e-6 - seconds["reduction"] - seconds["gathering"]
+    seconds["optimizer"] = after - seconds["reduction"] - seconds["gathering"]
     given = m * input_of(job, x)
     seconds["input"] = max(given - sum(seconds.values()), 0.0)  # what comes for the next step comes beside this one
     seconds["waiting"] = SLOWEST * math.log2(job.nodes) * sum(seconds.values())
     seconds = {k: v for k, v in seconds.items() if v}
-    comm = m * busy[slow] + passing + 1e-6 * update["comm_us"]
-    shown = m * exposed[slow] + passing + seconds.get("reduction", 0) + seconds.get("gathering", 0)
+    comm, shown = m * busy[slow] + passing, m * exposed[slow] + passing
+    if x.accumulates(job):
+        comm, shown = comm + 1e-6 * update["comm_us"], shown + seconds.get("reduction", 0) + seconds.get("gathering", 0)
     month, speed = job.as_of or ("", 1.0)
     then = lambda table: {k: v / speed for k, v in table.items()}
     told = _told(job, x, p, line, update, then(seconds), comm / speed, shown / speed)
     told["intensity"]["flops_per_s"] *= speed
     told["input_s"] = given
-    told["collectives"] = then(_kinds_of(p, line[slow], m, update, passing))
+    told["collectives"] = then(_kinds_of(p, line[slow], m, update["kinds_us"] if x.accumulates(job) else {}, passing))
     if month:
         told["as_of"] = {"month": month, "speed": speed}
     return told | ({"rounds": {"s": [v / speed for v in micro], "forward_share": there, "passing_s": along / speed}} if x.pp > 1 else {})
@@ -303,7 +343,7 @@ def input_of(job, x):
 def _kinds_of(p, stage, micros, update, passing):
     """Seconds of a step that each kind of collective takes, hidden or not."""
     kind, n = stage
-    seconds = {name: 1e-6 * (micros * max(p.line(kind, lambda record: record["kinds_us"][name])(n), 0.0) + update["kinds_us"][name]) for name in KINDS}
+    seconds = {name: 1e-6 * (micros * max(p.line(kind, lambda record: record["kinds_us"][name])(n), 0.0) + update.get(name, 0.0)) for name in KINDS}
     seconds["collective_permute"] += passing
     return {k: v for k, v in seconds.items() if v}
 
@@ -330,17 +370,20 @@ def memory(job, x, p, line, update):
     for s, (kind, n) in enumerate(line):
         stored, added, owned = (p.count(kind, k, parted) for k, parted in ((False, x.zero == 3), (True, x.zero > 0 and x.meets(job)), (True, x.zero > 0)))
         peak, wide, sums = p.micro(kind, "hbm_peak_bytes"), BYTES[types[1]], BYTES[types[2]]
-        kept = max(peak.layer - stored.layer * wide - (added.layer * sums if accumulated else 0), 0)
-        held = x.in_flight(job, s)
-        moments = (2 if job.optimizer != "sgd" else 1) * (4 if master else wide)
-        parts = {"weights": stored(n) * wide, "gradients": added(n) * sums, "optimizer": owned(n) * (moments + (4 if master else 0))}
-        freed = n * max(peak.layer - stored.layer * wide - added.layer * sums, 0)  # activations, as the way back goes through the layers
-        early = 0 if accumulated else min(parts["gradients"], freed)  # gradients take their place: one step has no results between
-        full = max(peak(n) - early + parts["optimizer"] + kept * n * (held - 1), sum(parts.values()))
+        each = (2 if job.optimizer != "sgd" else 1) * (4 if master else wide) + (4 if master else 0)
+        parts = {"weights": stored(n) * wide, "optimizer": owned(n) * each, "gradients": added(n) * sums}
+        if accumulated:
+            kept, held = max(peak.layer - stored.layer * wide - added.layer * sums, 0), x.in_flight(job, s)
+            full = max(peak(n) + parts["optimizer"] + kept * n * (held - 1), sum(parts.values()))
+            twice = 0 if x.zero else parts["gradients"]  # their sums take their place
+            frozen = stored(n) * wide * (1 - p.count(kind)(n) / p.count(kind, learned=False)(n))
+            most_of_it = max(full, update["hbm_peak_bytes"] + frozen - twice)
+        else:  # the program of all of it tells; gradients take the place of activations
+            kept, held = max(peak.layer - stored.layer * wide - owned.layer * each, 0), 1
+            most_of_it = full = max(peak(n), parts["weights"] + parts["optimizer"])
+            parts["gradients"] = min(parts["gradients"], full - parts["weights"] - parts["optimizer"])
         parts["activations"] = min(kept * n * held, full - sum(parts.values()))
-        twice = 0 if x.zero else parts["gradients"]  # their sums take their place
-        frozen = stored(n) * wide * (1 - p.count(kind)(n) / p.count(kind, learned=False)(n))
-        parts["work"] = max(full, update["hbm_peak_bytes"] + frozen - twice) - sum(parts.values())
+        parts["work"] = most_of_it - sum(parts.values())
         if sum(parts.values()) > sum(most.values()):
             most = parts
     return {k: int(v) for k, v in most.items()}

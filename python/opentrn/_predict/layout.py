@@ -10,7 +10,7 @@ import itertools
 import math
 
 from opentrn._predict.fault import Fault
-from opentrn._predict.spec import CLIPPED, Cut
+from opentrn._predict.spec import Cut
 
 RECOMPUTE = ("none", "selective", "full")
 SCHEDULES = ("1f1b", "gpipe", "interleaved")
@@ -70,13 +70,9 @@ class Layout:
         """Do micro-batches add their gradients to those before?"""
         return self.micros(job) > 1 or self.pp > 1
 
-    def squares(self, job):
-        """Are gradients whole in the only micro-batch's program, and clipped? Their norm needs nothing else."""
-        return self.meets(job) and not self.accumulates(job) and job.optimizer in CLIPPED
-
     def meets(self, job):
         """Do replicas meet in a micro-batch's program? From ZeRO-2 on in each; where there is but one, it and the update are one program."""
-        return self.zero > 1 or (self.pp == 1 and self.micros(job) == 1)
+        return self.zero > 1 or not self.accumulates(job)
 
     def in_flight(self, job, stage):
         """Micro-batches whose activations a stage holds at once; of an interleaved one, pieces of them."""

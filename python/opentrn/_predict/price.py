@@ -120,9 +120,9 @@ class Prices:
             return programs.update(*what[1:]), {}
         if what[0] == "forward":
             return programs.forward(*what[1:]), {}
-        _, kind, n, m, u, types, *_ = what
+        word, kind, n, m, u, types, *_ = what
         tree = programs.weights(kind, n, m, u, types[0])
-        return programs.micro(*what[1:]), {"weights": [[v.shape, v.expert, v.frozen] for v in tree]}
+        return {"micro": programs.micro, "step": programs.step}[word](*what[1:]), {"weights": [[v.shape, v.expert, v.frozen] for v in tree]}
 
     def _report(self, text):
         """Of a program without anything to hide behind: priced in this process."""
@@ -146,8 +146,8 @@ class Prices:
             ran = run(words + ["--group=none"] * ("weights" in more))  # only of updates it is asked which collectives are exposed
         if "error[CAPACITY]" in ran.stderr:
             raise TooLarge(
-                "two layers alone do not fit a device: " + ran.stderr.strip().splitlines()[0].partition("error[CAPACITY]: ")[2],
-                "a larger --tp, a smaller --micro-batch or --seq, or --recompute=full",
+                "a few layers alone do not fit a device: " + ran.stderr.strip().splitlines()[0].partition("error[CAPACITY]: ")[2],
+                "a larger --tp, --zero=3, a smaller --micro-batch or --seq, or --recompute=full",
             )
         if ran.returncode:
             raise Fault(f"a program of the step was refused: {ran.stderr.strip()}")

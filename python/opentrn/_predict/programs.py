@@ -76,48 +76,89 @@ def handed(u, sums, compute):
     return lambda given, key=None: replicas.Gathered(u, sums, given, compute, key) if u.zero == 3 else model.Weights(given, compute, key)
 
 
-def micro(kind, n, m, u, types, accumulate, squares=False):
-    """Forward and backward of a piece; accumulate: gradients are added to those of the micro-batches before; squares: they are whole, so their norm
-    is begun here, where there is other work beside it."""
-    return _micro(kind, n, m, u, types, accumulate, squares, False)
+class Passes:
+    """A micro-batch through a piece, forward and backward, as functions of what one device has; and the shapes of that."""
+
+    def __init__(self, kind, n, m, u, types):
+        self.compute, self.store, self.sums = (TYPES[t] for t in types)
+        self.run, self.batch, self.inward, is_loss = model.piece(kind, n, m, u, self.compute)
+        tree = weights(kind, n, m, u, types[0])
+        self.learned = [i for i, v in enumerate(tree) if not v.frozen]
+        self.tree = [tree[i] for i in self.learned]
+        self.params = _like(held(tree, u, u.zero == 3), self.store)
+        self.hand, self.pull_in = handed(u, self.sums, self.compute), pulled(self.tree, u, self.sums)
+        self.key = [jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl="rbg")))] if m.dropout or m.score_dropout else []
+        self.out = [] if is_loss else [model.handed_on(kind, m, u, self.compute)]
+
+    def changed(self, params, new):
+        """Weights with others in the place of those that learn."""
+        full = list(params)
+        for i, v in zip(self.learned, new):
+            full[i] = v
+        return full
+
+    def there(self, params, batch, key):
+        """What it makes, and the way back."""
+        key = jax.random.wrap_key_data(key[0], impl="rbg") if key else None
+        value = lambda changing, *batch: self.run(self.hand(self.changed(params, changing), key), *batch)
+        changing = [params[i] for i in self.learned]
+        return jax.vjp(lambda c, x: value(c, x, *batch[1:]) if self.inward else value(c, *batch), changing, batch[0] if self.inward else ())
+
+    def back(self, pull, given=()):
+        """Gradients of weights, as a micro-batch leaves them, and of what came in."""
+        found, inner = pull(given[0] if given else jnp.float32(1))
+        return self.pull_in(found), inner if self.inward else ()
+
+
+def micro(kind, n, m, u, types, accumulate):
+    """Forward and backward of a piece; accumulate: gradients are added to those of the micro-batches before."""
+    p = Passes(kind, n, m, u, types)
+    grads = _like(held(p.tree, u, u.zero > 1), p.sums) if accumulate else []
+
+    def run(params, before, batch, out, key):
+        result, pull = p.there(params, batch, key)
+        found, inner = p.back(pull, out)
+        return [t + g for t, g in zip(before, found)] if before else found, result, inner
+
+    return _over(u, run, (p.params, grads, p.batch, p.out, p.key), donate_argnums=(1,))
 
 
 def forward(kind, n, m, u, types):
     """The way there alone, with what the way back needs."""
-    return _micro(kind, n, m, u, types, False, False, True)
+    p = Passes(kind, n, m, u, types)
+
+    def run(params, batch, key):
+        result, pull = p.there(params, batch, key)
+        return result, [v for v in jax.tree.leaves(pull) if v.dtype != jax.dtypes.float0]
+
+    return _over(u, run, (p.params, p.batch, p.key))
 
 
-def _micro(kind, n, m, u, types, accumulate, squares, only_there):
-    compute, store, sums = (TYPES[t] for t in types)
-    run, batch, inward, is_loss = model.piece(kind, n, m, u, compute)
-    tree = weights(kind, n, m, u, types[0])
-    params = _like(held(tree, u, u.zero == 3), store)
-    learned = [i for i, v in enumerate(tree) if not v.frozen]
-    pull_in, hand = pulled([tree[i] for i in learned], u, sums), handed(u, sums, compute)
-    grads = _like(held([tree[i] for i in learned], u, u.zero > 1), sums) if accumulate else []
-    key = [jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl="rbg")))] if m.dropout or m.score_dropout else []
-    out = [] if is_loss else [model.handed_on(kind, m, u, compute)]
+def step(kind, n, m, u, types, optimizer, master, micros=1):
+    """A whole step of a piece: micro-batches, one after the other, and the update."""
+    p, several = Passes(kind, n, m, u, types), micros > 1
+    update = updated(p.tree, u, optimizer, types, master)
 
-    def step(params, before, batch, back, key):
-        key = jax.random.wrap_key_data(key[0], impl="rbg") if key else None
+    def micro(params, batch, key):
+        result, pull = p.there(params, batch, key)
+        return p.back(pull)[0], result
 
-        def value(changing, *batch):
-            full = list(params)
-            for i, v in zip(learned, changing):
-                full[i] = v
-            return run(hand(full, key), *batch)
+    def run(params, wide, state, batch, key, count):
+        if several:  # libraries begin the next when one is done
+            add = lambda before, given: (lambda found: ([a + b for a, b in zip(before, found[0])], found[1]))(micro(params, *given))
+            found, result = jax.lax.scan(add, [jnp.zeros(s, p.sums) for s in held(p.tree, u, u.zero > 1)], (batch, key))
+        else:
+            found, result = micro(params, batch, key)
+        own = [params[i] for i in p.learned]
+        if u.zero in (1, 2):
+            own = [replicas.own(u, v, w) for v, w in zip(p.tree, own)]
+        new, state, stored = update(wide or own, state, found, count)
+        return p.changed(params, stored if master else new), new if master else [], state, result.sum()
 
-        changing = [params[i] for i in learned]
-        result, pull = jax.vjp(lambda c, x: value(c, x, *batch[1:]) if inward else value(c, *batch), changing, batch[0] if inward else ())
-        if only_there:
-            return result, [v for v in jax.tree.leaves(pull) if v.dtype != jax.dtypes.float0]
-        found, inner = pull(back[0] if back else jnp.float32(1))
-        found = pull_in(found)
-        if before:
-            found = [t + g for t, g in zip(before, found)]
-        return found, result, inner if inward else (), square(found) if squares else ()
-
-    return _over(u, step, (params, grads, batch, out, key), donate_argnums=(1,))
+    mine = _like(held(p.tree, u, u.zero > 0), moving(types, master))
+    given = lambda shapes: [jax.ShapeDtypeStruct((micros, *v.shape), v.dtype) for v in shapes] if several else shapes
+    args = (p.params, mine if master else [], [mine] * OPTIMIZERS[optimizer][1], given(p.batch), given(p.key), jax.ShapeDtypeStruct((), jnp.float32))
+    return _over(u, run, args, donate_argnums=(0, 1, 2))
 
 
 # The optimizer: weights, two moments and gradients to weights and moments, clipped by the norm of all gradients. All of it has the type of the weights it
@@ -154,24 +195,18 @@ def moving(types, master):
     return jnp.float32 if master else TYPES[types[1]]
 
 
-def square(grads):
-    """A device's share of the square of their norm."""
-    return sum(jnp.square(g.astype(jnp.float32)).sum() for g in grads)
-
-
 def updated(tree, u, optimizer, types, master):
-    """The update as a function of what a device has of weights, moments and gradients, the count of steps, and where it is known the square of the
-    gradients; master: fp32 weights beside those stored."""
+    """The update as a function of what a device has of weights, moments and gradients, and the count of steps; master: fp32 weights beside those stored."""
     store, kind = TYPES[types[1]], moving(types, master)
     rule, _ = OPTIMIZERS[optimizer]
     meet = (lambda v, g: g) if u.meet else met(u)
     back = (lambda v, p: replicas.gather(u, v, p)) if u.zero in (1, 2) else lambda v, p: p
     over = tuple(k for k, n in zip(AXES, (u.replicas, u.ep, u.cp, u.tp)) if n > 1 and (u.zero or k == "tp"))  # who has other weights than others
 
-    def step(held, state, grads, count, known=None):
+    def step(held, state, grads, count):
         grads = [meet(v, g).astype(kind) for v, g in zip(tree, grads)]
         if optimizer in CLIPPED:
-            known = square(grads) if known is None else known
+            known = sum(jnp.square(g.astype(jnp.float32)).sum() for g in grads)
             norm = jnp.sqrt(jax.lax.psum(known, over) if over else known)
             grads = [g * jnp.minimum(1.0, 1.0 / (norm + 1e-6)).astype(kind) for g in grads]
         new, after = [], []
@@ -185,17 +220,16 @@ def updated(tree, u, optimizer, types, master):
     return step
 
 
-def update(kind, n, m, u, optimizer, types, master, accumulate=False, squares=False):
-    """Gradients of a piece reduced over the replicas, the optimizer, weights gathered; accumulate: and the zeros to which the next step's are added;
-    squares: the square of their norm is known."""
+def update(kind, n, m, u, optimizer, types, master, accumulate=False):
+    """Gradients of a piece reduced over the replicas, the optimizer, weights gathered; accumulate: and the zeros to which the next step's are added."""
     tree = [v for v in weights(kind, n, m, u, types[0]) if not v.frozen]
     sums = TYPES[types[2]]
     mine, count = held(tree, u, u.zero > 0), jax.ShapeDtypeStruct((), jnp.float32)
     state = [_like(mine, moving(types, master)) for _ in range(OPTIMIZERS[optimizer][1])]
-    args = (_like(mine, moving(types, master)), state, _like(held(tree, u, u.meet and u.zero > 0), sums), count, count if squares else None)
+    args = (_like(mine, moving(types, master)), state, _like(held(tree, u, u.meet and u.zero > 0), sums), count)
     rule = updated(tree, u, optimizer, types, master)
 
-    def step(held, state, grads, count, known):
-        return rule(held, state, grads, count, known), [jnp.zeros_like(g) for g in grads] if accumulate else []
+    def step(held, state, grads, count):
+        return rule(held, state, grads, count), [jnp.zeros_like(g) for g in grads] if accumulate else []
 
     return _over(u, step, args, donate_argnums=(0, 1, 2) if accumulate else (0, 1))

@@ -40,6 +40,13 @@ def scatter(u, expert, g):
     return jax.lax.psum_scatter(g, over, tiled=True) if over else g
 
 
+def own(u, v, w):
+    """A device's part of a weight that it has whole."""
+    over, size = axes(u, v.expert), part(u, v.shape, v.expert)[0]
+    w = jnp.pad(w.reshape(-1), (0, size * ranks(u, v.expert) - math.prod(v.shape)))
+    return jax.lax.dynamic_slice_in_dim(w, jax.lax.axis_index(over) * size, size) if over else w
+
+
 def gather(u, v, p):
     over, size = axes(u, v.expert), math.prod(v.shape)
     p = jax.lax.all_gather(p, over, tiled=True) if over else p

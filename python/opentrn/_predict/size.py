@@ -9,6 +9,13 @@ def _products(m):
     return 2 * m.width * m.heads * m.head, 2 * m.width * m.kv * m.head, (3 if m.gated else 2) * m.width * m.hidden
 
 
+def each_product(m):
+    """Weights of each product of a layer, in the order in which they are needed."""
+    q, kv, mlp = _products(m)
+    parts = 3 if m.gated else 2
+    return [q // 2, kv // 2, kv // 2, q // 2, *[mlp // parts] * (parts * max(m.experts, 1))]
+
+
 def _adapters(m, rank):
     """The same of low-rank adapters; experts have none."""
     mlp = 0 if m.experts else (3 if m.gated else 2) * (m.width + m.hidden)
