@@ -11,6 +11,8 @@
 // (element 1, element 0); each block gives four words, used in order.
 // DEFAULT, state ui64[2] or [3]: the engines' own numbers (base/draw.h). 32-bit and narrower: element k is draw k; 64-bit: draws 2k and 2k + 1, the
 // second one above. A third word of the state counts as the upper half of the number. The second word grows by the count.
+// MERSENNE_TWISTER, state ui32[625] (base/twister.h), an algorithm that the specification has not: element k is the k-th of the words that follow, or
+// of pairs of them with the first one above.
 //
 // rng has a stream of its own, the same in every run: the n-th rng op that a run executes (from 0) draws for
 // its element i the 64 bits in words 2 (i mod 2) and the next of the Philox block with key RNG_KEY and
@@ -22,6 +24,7 @@
 
 #include "base/draw.h"
 #include "base/elem.h"
+#include "base/twister.h"
 
 #define RNG_KEY 0x6f70656e74726e00ull
 
@@ -147,9 +150,21 @@ void eval_draw(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     }
 }
 
+static void twister_fill(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[1]);
+    eval_need(e, id, in[0].type == out[0].type && s->dtype == DT_UI32 && s->elems == TWISTER_STATE, "the state of a twister must be ui32[625], kept by the result");
+    uint32_t *state = out[0].data = eval_new(e, out[0].type);
+    memcpy(state, in[0].data, TWISTER_STATE * sizeof *state);
+    uint8_t *data = out[1].data = eval_new(e, out[1].type);
+    for (int64_t i = 0; i < t->elems; i++)
+        put_bits(t, data, i, twister_bits(state, dtype_row(t->dtype)->bits == 64));
+}
+
 void eval_rng_bit_generator(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloType *s = eval_type(e, in[0]), *t = eval_type(e, out[1]);
     int64_t alg = hlo_int(eval_op_at(e, id), AK_RNG_ALGORITHM, RNGALG_DEFAULT);
+    if (alg == RNGALG_TWISTER)
+        return twister_fill(e, id, in, out);
     size_t words = hlo_type_bytes(s) / 8;
     bool ok = in[0].type == out[0].type && s->rank == 1 &&
               (s->dtype == DT_UI64 || s->dtype == DT_UI32) && hlo_type_bytes(s) % 8 == 0 &&

@@ -3,6 +3,7 @@
 //
 // Sizes that depend on the number of devices are only checked for divisibility: the program does not
 // say how many there are.
+#include "base/twister.h"
 #include "hlo/verify.h"
 
 static bool same_value_type(Verify *v, ValueId a, ValueId b) {
@@ -383,7 +384,8 @@ static void check_rng_bit_generator(Verify *v) {
         return; // old serialised programs have such; they are read and written, and refused when they are to run
     int64_t n = state->dims[0], algorithm = hlo_int(v->op, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
     n *= n == HLO_DYNAMIC ? 1 : (int64_t)dtype_bytes(state->dtype); // in words of 8 bytes, as the specification has it
-    bool fits = n == HLO_DYNAMIC || algorithm == RNGALG_DEFAULT || n == 16 || (algorithm == RNGALG_PHILOX && n == 24);
+    bool fits = n == HLO_DYNAMIC || algorithm == RNGALG_DEFAULT || (algorithm == RNGALG_TWISTER ? n == 4 * TWISTER_STATE : n == 16) ||
+                (algorithm == RNGALG_PHILOX && n == 24);
     verify_that(v, fits, "C2", "the state has the wrong size for the algorithm");
 }
 

@@ -494,7 +494,8 @@ ValueId expand_mhlo_call(Walk *w, const HloOp *op) {
 
 // Read and written with any state, but defined for one.
 ValueId expand_check_state(Walk *w, const HloOp *op) {
-    if (hlo_value_type(w->hlo, hlo_operand(w->hlo, op, 0))->dtype != DT_UI64)
+    bool twister = hlo_int(op, AK_RNG_ALGORITHM, RNGALG_DEFAULT) == RNGALG_TWISTER;
+    if (!twister && hlo_value_type(w->hlo, hlo_operand(w->hlo, op, 0))->dtype != DT_UI64)
         hlo_fail(w->hlo, w->id, OTRN_VERIFY, "the state must be ui64[2] or ui64[3] (I1)");
     return 0;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // rng.c — rng_bit_generator: the engines' own numbers (base/draw.h), Threefry-2x32-20 and Philox-4x32-10 with XLA's state and output
-// layouts; otrn.draw for readers that no row program is; and rng, whose stream hlo/eval_rng.c describes (NORMAL is rewritten by pass/expand.c).
+// layouts, MT19937 (base/twister.h); otrn.draw for readers that no row program is; and rng, whose stream hlo/eval_rng.c describes (NORMAL is rewritten by pass/expand.c).
 //
 // State: key and counter as two 64-bit words, which may be stored as pairs of ui32; Philox also
 // takes three words with a 128-bit counter, and with two the key serves as its upper half. Every
-// output is a function of key and counter alone, so ranges of outputs are independent.
+// output is a function of key and counter alone, so ranges of outputs are independent; those of MT19937 follow each other.
 #include "chip/gpsimd/gp.h"
 
 #include "base/draw.h"
+#include "base/twister.h"
 #include "chip/host/engine_level.h"
 
 static inline uint32_t rotl(uint32_t x, int by) { return x << by | x >> (32 - by); }
@@ -54,6 +55,8 @@ bool gp_rng_bits_check(const Kern *k) {
     if (k->nin != 1 || k->nout != 2 || !gp_same_type(&k->in[0], &k->out[0]))
         return false;
     int64_t alg = gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT);
+    if (alg == RNGALG_TWISTER)
+        return k->in[0].dtype == DT_UI32 && k->in[0].elems == TWISTER_STATE && dtype_row(k->out[1].dtype)->bits >= 8 && !dtype_is_complex(k->out[1].dtype);
     size_t words = state_words(&k->in[0]);
     int type = k->out[1].dtype;
     return (words == 2 || (words == 3 && alg != RNGALG_THREE_FRY)) && dtype_row(type)->bits >= 8 &&
@@ -132,9 +135,22 @@ static void split_axis(const KTensor *t, RngJob *j) {
     j->half = (j->size + 1) / 2;
 }
 
+static otrn_status run_twister(const GpCall *c) {
+    const KTensor *t = &c->k->out[1];
+    uint32_t state[TWISTER_STATE];
+    memcpy(state, c->in[0], sizeof state);
+    RngJob j = {.out = c->out[1], .bytes = dtype_bytes(t->dtype)};
+    for (size_t i = 0; i < (size_t)t->elems; i++)
+        put_bits(&j, i, twister_bits(state, j.bytes == 8));
+    memcpy(c->out[0], state, sizeof state);
+    return OTRN_OK;
+}
+
 otrn_status gp_rng_bits_run(const GpCall *c) {
     const Kern *k = c->k;
     const KTensor *t = &k->out[1];
+    if (gp_int(k, AK_RNG_ALGORITHM, RNGALG_DEFAULT) == RNGALG_TWISTER)
+        return run_twister(c);
     uint64_t state[3] = {0};
     memcpy(state, c->in[0], gp_bytes(&k->in[0]));
     uint64_t *high = state_words(&k->in[0]) == 3 ? &state[2] : &state[0];
