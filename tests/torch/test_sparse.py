@@ -117,7 +117,7 @@ def test_a_compiled_sparse_embedding_has_only_device_programs(fresh):
 
 
 def test_several_devices_when_a_backward_pass_on_the_cpu_comes_first(tmp_path):
-    """With nothing built yet. The compiler is one that has the answer already."""
+    """With nothing built yet. The compiler is one that has the answer already, in two words, as `ccache g++` is."""
     compiler = tmp_path / "compiler"
     compiler.write_text(f"#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nexec cp '{native.path()}' \"$2\"\n")
     compiler.chmod(0o755)
@@ -132,7 +132,7 @@ def test_several_devices_when_a_backward_pass_on_the_cpu_comes_first(tmp_path):
         print(a.to("neuron:0").device, a[1:].device, (a + 1).device)
         with torch.neuron.device(1):
             print(torch.empty(2, device="neuron").device, torch.neuron.current_stream().device)"""
-    env = os.environ | {"OTRN_CACHE_DIR": str(tmp_path), "OPENTRN_DEVICES": "2", "CXX": str(compiler)}
+    env = os.environ | {"OTRN_CACHE_DIR": str(tmp_path), "OPENTRN_DEVICES": "2", "CXX": f"env {compiler}"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
         "[2.0, 2.0, 2.0] cpu",

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,12 @@ _FLAGS = ["-O2", "-std=c++20", "-fPIC", "-shared", "-w"]
 
 
 def _compiler():
-    return os.environ.get("CXX") or "g++"
+    """What builds it, in words: `ccache g++` is a compiler, too."""
+    return shlex.split(os.environ.get("CXX") or "g++")
+
+
+def _is_there():
+    return shutil.which(_compiler()[0]) is not None
 
 
 def path():
@@ -35,14 +41,15 @@ def path():
 
 def _failure(to):
     """Where a build that failed is noted: one per library and compiler, so that nobody waits for it twice."""
-    found = shutil.which(_compiler()) or _compiler()
+    name, *rest = _compiler()
+    found = shutil.which(name) or name
     at = os.stat(found)
-    digest = hashlib.sha256(f"{found} {at.st_mtime_ns} {at.st_size}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{' '.join([found, *rest])} {at.st_mtime_ns} {at.st_size}".encode()).hexdigest()
     return to.with_name(f"{to.stem}-{digest[:16]}.failed")
 
 
 def can_build():
-    return shutil.which(_compiler()) is not None and not _failure(path()).exists()
+    return _is_there() and not _failure(path()).exists()
 
 
 def _build(to):
@@ -52,7 +59,7 @@ def _build(to):
     print(f"opentrn: building the device for torch {torch.__version__}, once (half a minute)", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=to.parent) as folder:
         out = os.path.join(folder, to.name)
-        command = [_compiler(), *_FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *(f"-I{i}" for i in include)]
+        command = [*_compiler(), *_FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *(f"-I{i}" for i in include)]
         command += [str(SOURCE), "-o", out, f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -71,8 +78,8 @@ def build():
     to = path()
     if to.exists():
         return _own(to)
-    if shutil.which(_compiler()) is None:
-        raise RuntimeError(f"opentrn: the device `neuron` needs a C++ compiler the first time ({_compiler()} is not there)")
+    if not _is_there():
+        raise RuntimeError(f"opentrn: the device `neuron` needs a C++ compiler the first time ({_compiler()[0]} is not there)")
     to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _own(to.parent)
     with open(to.with_suffix(".lock"), "w") as lock:
