@@ -60,7 +60,8 @@ namespace {
 
 struct In {
     int64_t number;
-    bool is_scalar, dense;
+    enum Kind : int64_t { TENSOR, NUMBER, GENERATOR } kind;
+    bool dense;
 };
 
 struct Out {
@@ -108,6 +109,7 @@ struct Call { // what an operator was called with
     Few<const Tensor *> tensors; // on the stack
     Few<const Tensor *> written; // of them
     Few<double> numbers;
+    std::optional<at::Generator> generator; // of an operator that draws; none: the default one
     bool lift = false, strange = false, noted = false;
 
     void put_bytes(const void *at, size_t n) {
@@ -150,13 +152,14 @@ struct Call { // what an operator was called with
         if (v.isBool()) return put('b'), put(v.toBool());
         if (v.isString()) return put('s'), put(v.toStringRef().size()), put_bytes(v.toStringRef().data(), v.toStringRef().size());
         if (v.isDevice()) return put('D');
+        if (v.isGenerator()) return generator = v.toGenerator(), put('g');
         if (v.isList()) {
             put('[');
             for (const IValue &e : v.toListRef()) add(e);
             return put(']');
         }
         if (v.isComplexDouble()) return put('c'), put(v.toComplexDouble());
-        strange = true; // a generator, symbolic sizes, …
+        strange = true; // symbolic sizes, …
     }
 
     Call(const c10::OperatorHandle &op, const Stack &stack) {
@@ -278,12 +281,22 @@ void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack 
     for (const Tensor *t : call.tensors)
         if (on_neuron(*t)) { device = t->device(); break; }
     OnDevice here(device);
+    at::Generator generator = call.generator.value_or(at::detail::getDefaultCPUGenerator());
+    std::unique_lock<std::mutex> drawing(generator.mutex(), std::defer_lock);
+    Tensor state; // its own, while the operator draws
     for (const Size &size : entry.resized) {
         const Tensor &t = call.tensors[size.number]->resize_(size.sizes);
         t.unsafeGetTensorImpl()->set_sizes_and_strides(size.sizes, size.strides);
     }
     for (const In &in : entry.ins) {
-        if (in.is_scalar) {
+        if (in.kind == In::GENERATOR) {
+            drawing.lock();
+            state = generator.get_state();
+            ins.push_back({state.data_ptr(), state.nbytes()});
+            ready.push_back(&state);
+            continue;
+        }
+        if (in.kind == In::NUMBER) {
             ins.push_back({&call.numbers[in.number], sizeof(double)});
             ready.push_back(nullptr);
             continue;
@@ -303,7 +316,7 @@ void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack 
         } else {
             int64_t number = entry.ins[out.alias].number;
             Tensor t = *ready[out.alias];
-            if (shared(call, number)) {
+            if (entry.ins[out.alias].kind == In::TENSOR && shared(call, number)) {
                 t = host_alias(t).clone();
                 late.emplace_back(*call.tensors[number], t);
             }
@@ -313,6 +326,7 @@ void run_program(Entry &entry, Call &call, const c10::OperatorHandle &op, Stack 
         outs.push_back({results.back().data_ptr(), results.back().nbytes()});
     }
     execute(entry, ins, outs);
+    if (state.defined()) generator.set_state(state);
     for (auto &[to, from] : late) host_alias(to).copy_(host_alias(from));
     push_returns(entry, call, results, stack->size() - op.schema().arguments().size(), stack);
 }
@@ -709,8 +723,8 @@ void *neuron_program(void *exe, const int64_t *row) {
         row += 2 + 2 * rank;
     }
     for (int64_t n = take(); n; n--) {
-        int64_t number = take(), is_scalar = take(), dense = take();
-        entry->ins.push_back({number, is_scalar != 0, dense != 0});
+        int64_t number = take(), kind = take(), dense = take();
+        entry->ins.push_back({number, static_cast<In::Kind>(kind), dense != 0});
     }
     for (int64_t n = take(); n; n--) {
         Out out{row[0], row[1], static_cast<at::ScalarType>(row[2]), {}, {}};

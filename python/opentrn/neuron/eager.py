@@ -19,10 +19,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import opentrn.torch  # noqa: F401 (sets up Dynamo)
-from opentrn.neuron import native
+from opentrn.neuron import drawn, native
 from opentrn.neuron.forms import form_of
 from opentrn.neuron.lifted import LIFTED
-from opentrn.torch import decompositions, indices, outside
+from opentrn.torch import decompositions, indices, outside, randomness
 from opentrn.torch.capture import plain_attention
 from opentrn.torch.lower import NotLowered
 from opentrn.torch.plan import Plan
@@ -61,7 +61,7 @@ class _Slots:
 
     def _tensor(self, value, kind):
         for i, (number, other) in enumerate(self.order):
-            if other != LIFT and self.tensors[number] is value:
+            if other not in (LIFT, STATE) and self.tensors[number] is value:
                 return _Slot(i)
         self.tensors.append(value)
         return self._slot(len(self.tensors) - 1, kind)
@@ -85,7 +85,8 @@ class _Slot:
     number: int
 
 
-TENSOR, NUMBER, LIFT = "a tensor", "a number torch made a tensor of", "a number that may change"
+TENSOR, NUMBER, LIFT, STATE = "a tensor", "a number torch made a tensor of", "a number that may change", "the generator's state"
+KINDS = {TENSOR: 0, NUMBER: 0, LIFT: 1, STATE: 2}  # device.cpp's numbers
 _NUMBER = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 
@@ -136,15 +137,18 @@ class _Traced:
 
     def __init__(self, op, rows):
         self.slots = slots = _Slots(op in LIFTED)
+        draws = torch.Tag.nondeterministic_seeded in op.tags
+        if draws:
+            slots.order.append((0, STATE))
         given = [(a, slots.take(v, "Tensor" in str(a.type))) for a, v in rows]
-        function, written = LIFTED.get(op) or form_of(op) or op, _written(op)
+        function, written = (drawn.form_of(op, rows) if draws else LIFTED.get(op) or form_of(op) or op), _written(op)
 
         def call(*tensors):
             plain = [t for (_, kind), t in zip(slots.order, tensors) if kind == TENSOR]
             inputs = [_as_number(t, plain) if kind == NUMBER else t for (_, kind), t in zip(slots.order, tensors)]
             values = [(a, _fill(v, inputs)) for a, v in given]
             out = function(
-                *[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only}
+                *inputs[:draws], *[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only}
             )
             outs = out if len(written) > 1 else [out]
             return [t for at, o in zip(written, outs) if at is None for t in _leaves(o)]
@@ -173,6 +177,8 @@ class _Traced:
         number, kind = slot
         if kind == LIFT:
             return torch.empty((), dtype=torch.float64)
+        if kind == STATE:
+            return torch.empty(randomness.WORDS, dtype=torch.int64)
         t = self.slots.tensors[number]
         return torch.empty_strided(*self.resized.get(number, (t.shape, t.stride())), dtype=t.dtype)
 
@@ -204,7 +210,7 @@ def _row(step, inputs, returns, slots, resized):
     row.append(len(inputs))
     for number, port in zip(inputs, step.program.inputs):
         index, kind = slots.order[number]
-        row += [index, int(kind == LIFT), int(port.dense)]
+        row += [index, KINDS[kind], int(port.dense)]
     row.append(len(step.program.outputs))
     for port, (alias, shape, strides, dtype) in zip(step.program.outputs, step._outs):
         copy_to = -1
@@ -299,8 +305,6 @@ def _kept_in(out, others):
 
 
 def _compile(library, op, rows):
-    if torch.Tag.nondeterministic_seeded in op.tags:
-        raise NotLowered("random numbers come from the host's generator")
     if torch.Tag.dynamic_output_shape in op.tags:
         raise NotLowered("its size depends on values")
     if library.neuron_overlapping():

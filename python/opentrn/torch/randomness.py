@@ -23,6 +23,9 @@ _library.define("normal(Tensor seed, int stream, SymInt[] size, ScalarType dtype
 _library.define(
     "integers(Tensor seed, int stream, SymInt low, SymInt high, SymInt[] size, ScalarType dtype) -> Tensor"
 )
+# The CPU generator's own sequence, for eager operators of the device (neuron/drawn.py): (state behind it, words or pairs of them as int64).
+_library.define("twister(Tensor state, int count, bool wide) -> (Tensor, Tensor)")
+WORDS = 632  # of 64 bits, of a generator's state
 
 
 def _draw_seed():
@@ -38,6 +41,8 @@ _library.impl("draw_seed", _draw_seed, "CompositeExplicitAutograd")
 _library.impl("draw_seed", lambda: torch.empty((2,), dtype=torch.int64, device="meta"), "Meta")
 for _name in ("uniform", "normal", "integers"):
     _library.impl(_name, _empty, "Meta")
+
+_library.impl("twister", lambda state, count, wide: (torch.empty_like(state), state.new_empty(count)), "Meta")
 
 aten, own = torch.ops.aten, torch.ops.opentrn
 

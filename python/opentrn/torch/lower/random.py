@@ -13,6 +13,8 @@ import torch
 from opentrn.torch import dtypes
 from opentrn.torch.lower.table import full, lowers
 
+_TWISTER = slice(3, 627)  # its words in the state of torch's generator
+
 
 def _bits(b, seed, stream, shape, dtype):
     """Uniform bits of the chip's generator: the seed and the stream's number are its state."""
@@ -64,3 +66,23 @@ def integers(b, out, seed, stream, low, high, size, dtype):
     rest = b.binary("remainder", bits, full(b, high - low, torch.uint64, out.shape))
     y = b.add(b.op("convert", [rest], (rest.shape, torch.int64)), b.constant(low, torch.int64))
     return b.cast(y, out.dtype)
+
+
+@lowers("opentrn.twister.default")
+def twister(b, out, state, count, wide):
+    """Torch counts the words that are left, from 625 down, where the algorithm counts those that were used."""
+    part = lambda first, last: b.slice_dim(state, 0, first, last)
+    low = b.constant(2**32 - 1, torch.int64, (1,))
+    used = b.sub(b.constant(625, torch.int64, (1,)), b.binary("and", part(1, 2), low))
+    packed = b.concatenate([b.cast(part(_TWISTER.start, _TWISTER.stop), torch.uint32), b.cast(used, torch.uint32)], 0)
+    after, bits = b.op(
+        "rng_bit_generator",
+        [packed],
+        [(packed.shape, torch.uint32), ((count,), torch.uint64 if wide else torch.uint32)],
+        "rng_algorithm = #stablehlo<rng_algorithm MERSENNE_TWISTER>",
+    )
+    after = b.cast(after, torch.int64)
+    words, used = b.slice_dim(after, 0, 0, 624), b.slice_dim(after, 0, 624, 625)
+    left = b.binary("or", b.sub(part(1, 2), b.binary("and", part(1, 2), low)), b.sub(b.constant(625, torch.int64, (1,)), used))
+    whole = b.concatenate([part(0, 1), left, used, words, part(_TWISTER.stop, state.shape[0])], 0)
+    return [whole, b.unary("bitcast_convert", bits, torch.int64) if wide else b.cast(bits, torch.int64)]
