@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole training step as one graph: forward, backward and optimizer.
 
-Stock `optimizer.step()` cuts the graph by design, so the optimizers here are torch's own functional
-forms, called with the optimizer's own state: `state_dict`, schedulers and checkpoints go on
-working, and plain `opt.step()` can be used in between.
+Stock `optimizer.step()` cuts the graph by design. So the optimizer collects its state outside, as it would in a step of its own, and inside
+the graph the body of its `step` is given these tensors and the gradients: `state_dict`, schedulers and checkpoints go on working, and plain
+`opt.step()` can be used in between.
 """
 
 import inspect
@@ -12,87 +12,114 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.optim.adagrad import adagrad
-from torch.optim.adam import adam
-from torch.optim.rmsprop import rmsprop
-from torch.optim.sgd import sgd
 
-ZERO, COUNT = "zeros like the parameter", "a step count"
+# Names that torch gives to lists of counts and of what depends on nothing else: eager computes these in double precision, as numbers of Python.
+_COUNTS = ("state_steps", "mus", "etas", "mu_products")
 
 
-def _adam(group, params, grads, s):
-    beta1, beta2 = group["betas"]
-    adam(
-        params, grads, s["exp_avg"], s["exp_avg_sq"], s.get("max_exp_avg_sq", []), s["step"],
-        foreach=False, fused=False, capturable=False, differentiable=False, has_complex=False,
-        grad_scale=None, found_inf=None, amsgrad=group["amsgrad"], beta1=beta1, beta2=beta2,
-        lr=s["lr"], weight_decay=group["weight_decay"], eps=group["eps"],
-        maximize=group["maximize"],
-        decoupled_weight_decay=group.get("decoupled_weight_decay", False),
-    )  # fmt: skip
+class _Nowhere:
+    """Where SGD puts the buffers it has made: we take them from its list."""
+
+    def __getitem__(self, parameter):
+        return {}
 
 
-def _sgd(group, params, grads, s):
-    buffers = s.get("momentum_buffer", [None] * len(params))
-    sgd(
-        params, grads, buffers, foreach=False, fused=False, lr=s["lr"],
-        weight_decay=group["weight_decay"], momentum=group["momentum"],
-        dampening=group["dampening"], nesterov=group["nesterov"], maximize=group["maximize"],
-    )  # fmt: skip
+class _Stand:
+    """What an optimizer's own `step` sees as itself inside the graph: groups of numbers, and lists of tensors instead of gradients on parameters."""
+
+    def __init__(self, groups, lists, counts):
+        self.param_groups, self.lists, self.counts, self.used, self.state = groups, lists, counts, [], _Nowhere()
+
+    def _init_group(self, group, *lists):
+        for i, (mine, given) in enumerate(zip(lists, self.lists[len(self.used)], strict=True)):
+            mine.extend([t.double() for t in given] if i in self.counts else given)
+        self.used.append(lists)
+        return group["found"]
+
+    def settle(self):
+        """Counts go back as what they are. Returned: (parameter, buffer) that SGD with dampening makes in its first step, of the gradient itself."""
+        for given, used in zip(self.lists, self.used, strict=True):
+            for i in self.counts:
+                for old, new in zip(given[i], used[i], strict=True):
+                    old.copy_(new)
+        return [
+            (p, new)
+            for (_, _, *before), (params, _, *after) in zip(self.lists, self.used, strict=True) if len(before) == 1
+            for p, old, new in zip(params, *before, *after, strict=False) if old is None
+        ]  # fmt: skip
+
+    def _accelerator_graph_capture_health_check(self):
+        pass
+
+    _cuda_graph_capture_health_check = _accelerator_graph_capture_health_check  # its name before torch 2.13
 
 
-def _adagrad(group, params, grads, s):
-    adagrad(
-        params, grads, s["sum"], s["step"], foreach=False, fused=False, lr=s["lr"],
-        weight_decay=group["weight_decay"], lr_decay=group["lr_decay"], eps=group["eps"],
-        maximize=group["maximize"],
-    )  # fmt: skip
+def _adafactor(stand):
+    """torch.optim.Adafactor.step, whose own form asks tensors for numbers."""
+    for group in stand.param_groups:
+        params, grads, rows, columns, variances, steps = lists = [[] for _ in range(6)]
+        stand._init_group(group, *lists)
+        lr, decay, d = group["lr"], group["weight_decay"], group["d"]
+        for p, g, row, column, variance, step in zip(params, grads, rows, columns, variances, steps, strict=True):
+            g = -g if group["maximize"] else g
+            least, eps = group["eps"]
+            least = torch.finfo(p.dtype).eps if least is None else least
+            size = lambda x: torch.linalg.vector_norm(x) / x.numel() ** 0.5
+            step.add_(1)
+            share = step ** group["beta2_decay"]
+            rate = torch.clamp(size(p), min=eps) * torch.minimum(lr, step**-0.5)
+            if decay:
+                p.mul_(1 - lr * decay)
+            if row is None:
+                variance.lerp_(g * g, share.to(g.dtype))
+                seen = variance
+            else:
+                row.lerp_((g * g).mean(-1, keepdim=True), share.to(g.dtype))
+                column.lerp_((g * g).mean(-2, keepdim=True), share.to(g.dtype))
+                seen = row @ column / row.mean(-2, keepdim=True).clamp(min=least)
+            update = seen.clamp(min=least * least).rsqrt() * g
+            p.sub_(update * (rate / torch.clamp(size(update) / d, min=1.0)).to(p.dtype))
 
 
-def _rmsprop(group, params, grads, s):
-    rmsprop(
-        params, grads, s["square_avg"], s.get("grad_avg", []), s.get("momentum_buffer", []),
-        s["step"], foreach=False, lr=s["lr"], alpha=group["alpha"], eps=group["eps"],
-        weight_decay=group["weight_decay"], momentum=group["momentum"],
-        centered=group["centered"], maximize=group["maximize"],
-    )  # fmt: skip
-
-
-def _adam_state(group):
-    extra = {"max_exp_avg_sq": ZERO} if group["amsgrad"] else {}
-    return {"step": COUNT, "exp_avg": ZERO, "exp_avg_sq": ZERO, **extra}
-
-
-def _sgd_state(group):
-    if group["momentum"] and group["dampening"]:
-        raise ValueError("opentrn: compile_step takes SGD with momentum only without dampening")
-    return {"momentum_buffer": ZERO} if group["momentum"] else {}
-
-
-def _rmsprop_state(group):
-    extra = {"momentum_buffer": ZERO} if group["momentum"] else {}
-    extra |= {"grad_avg": ZERO} if group["centered"] else {}
-    return {"step": COUNT, "square_avg": ZERO, **extra}
-
-
-OPTIMIZERS = {  # class: (functional form, state of a group's parameters before the first step)
-    torch.optim.AdamW: (_adam, _adam_state),
-    torch.optim.Adam: (_adam, _adam_state),
-    torch.optim.SGD: (_sgd, _sgd_state),
-    torch.optim.Adagrad: (_adagrad, lambda group: {"step": COUNT, "sum": ZERO}),
-    torch.optim.RMSprop: (_rmsprop, _rmsprop_state),
+# Of these the plain form asks tensors for numbers too; the one for graphs does not.
+_CAPTURABLE = (torch.optim.ASGD, torch.optim.NAdam, torch.optim.RAdam)
+_REFUSED = {
+    torch.optim.LBFGS: "evaluates the loss as often as the data ask for, which one graph cannot",
+    torch.optim.SparseAdam: "takes sparse gradients, whose sizes depend on data",
 }
 
 
-def _row(opt):
-    for kind, row in OPTIMIZERS.items():
-        if type(opt) is kind:
-            return row
-    names = ", ".join(k.__name__ for k in OPTIMIZERS)
+def _update(opt):
+    """The optimizer's step as a function of a _Stand."""
+    kind = type(opt)
+    if kind is getattr(torch.optim, "Adafactor", None):
+        return _adafactor
+    own = inspect.unwrap(kind.step)
+    if kind not in _REFUSED and hasattr(kind, "_init_group") and own.__module__.startswith("torch.optim."):
+        return own
     raise TypeError(
-        f"opentrn: compile_step knows {names}; {type(opt).__name__} is none of them. Compile the two apart, which any optimizer takes: "
-        'model = torch.compile(model, backend="opentrn"), then loss.backward() and opt.step()'
+        f"opentrn: compile_step takes the optimizers of torch.optim; {kind.__name__} {_REFUSED.get(kind, 'is none of them')}. Compile the two "
+        'apart, which any optimizer takes: model = torch.compile(model, backend="opentrn"), then loss.backward() and opt.step()'
     )
+
+
+def _lists(opt, group, params):
+    """What the optimizer itself collects of a group in its step, behind parameters and gradients; it makes what is not there yet. Second: what
+    it says of them. SGD makes its buffers of the first gradients; zeros are the same, unless these count less."""
+    if type(opt) is torch.optim.SGD and group["momentum"] and not group["dampening"]:
+        for p in params:
+            if opt.state[p].get("momentum_buffer") is None:
+                opt.state[p]["momentum_buffer"] = torch.zeros_like(p)
+    lists: list[list[Any]] = [[] for _ in inspect.signature(opt._init_group).parameters]
+    had = [p.grad for p in group["params"]]
+    try:
+        for p in group["params"]:
+            p.grad = torch.zeros((), dtype=p.dtype, device=p.device).expand(p.shape) if p.requires_grad else None
+        found = opt._init_group(group, *lists[1:])
+    finally:
+        for p, grad in zip(group["params"], had, strict=True):
+            p.grad = grad
+    return lists[3:], found
 
 
 def _check(model, opt, loss_fn):
@@ -107,18 +134,6 @@ def _check(model, opt, loss_fn):
     own = {id(p) for part in parts for p in part.parameters()}
     if not any(id(p) in own for group in opt.param_groups for p in group["params"]):
         raise ValueError("opentrn: the optimizer has none of this model's parameters: make it with model.parameters()")
-
-
-def _fill_state(opt, wanted):
-    """State as the optimizer itself would make it in its first step."""
-    for group in opt.param_groups:
-        rows = wanted(group)
-        for p in group["params"]:
-            state = opt.state[p]
-            for key, what in rows.items():
-                if state.get(key) is None:
-                    zeros = torch.zeros((), dtype=torch.float32) if what is COUNT else None
-                    state[key] = torch.zeros_like(p) if zeros is None else zeros
 
 
 _P = inspect.Parameter
@@ -212,46 +227,50 @@ class Step:
         if max_norm is not None and not max_norm > 0:
             raise ValueError(f"opentrn: max_norm={max_norm}: gradients are clipped to a norm above 0; None does not clip")
         self.model, self.opt, self.loss_fn, self.max_norm = model, opt, loss_fn, max_norm
-        self._function, self._wanted = _row(opt)
+        self._update = _update(opt)
+        self._counts = [i for i, name in enumerate(list(inspect.signature(opt._init_group).parameters)[1:]) if name in _COUNTS]
         self._rates = [torch.zeros((), dtype=torch.float64) for _ in opt.param_groups]
         # Code of its own: Dynamo gives up on code that it has compiled eight times, whatever model and optimizer it was for
         own = types.FunctionType(Step._whole.__code__.replace(), Step._whole.__globals__, "_whole")
         self._compiled = torch.compile(types.MethodType(own, self), backend=backend, fullgraph=True, dynamic=dynamic)
 
-    def _whole(self, batch, named, params, states):
+    def _whole(self, batch, named, params, lists):
         loss = loss_of(self.model, self.loss_fn, self._form, batch, named)
         flat = [p for group in params for p in group]
         grads = list(torch.autograd.grad(loss, flat, allow_unused=True))
         with torch.no_grad():
             grads = _clipped(grads, self.max_norm)
-            for group, own, state in zip(self._constants, params, states, strict=True):
+            given = []
+            for own, (_, *state) in zip(params, lists, strict=True):
                 mine, grads = grads[: len(own)], grads[len(own) :]
                 used = [i for i, g in enumerate(mine) if g is not None]
-                picked = {k: v if k == "lr" else [v[i] for i in used] for k, v in state.items()}
-                self._function(group, [own[i] for i in used], [mine[i] for i in used], picked)
-        return loss.detach()
+                given.append([[values[i] for i in used] if values else [] for values in (own, mine, *state)])
+            stand = _Stand([{**group, "lr": rate} for group, (rate, *_) in zip(self._constants, lists, strict=True)], given, self._counts)
+            self._update(stand)
+            return loss.detach(), stand.settle()
 
     def _arguments(self):
-        _fill_state(self.opt, self._wanted)
-        params, states = [], []
+        params, lists, self._constants = [], [], []
         for group, rate in zip(self.opt.param_groups, self._rates, strict=True):
             own = [p for p in group["params"] if p.requires_grad]
             rate.fill_(float(group["lr"]))
-            state = {k: [self.opt.state[p][k] for p in own] for k in self._wanted(group)}
+            state, found = _lists(self.opt, group, own)
             params.append(own)
-            states.append({**state, "lr": rate})
-        self._constants = [
-            {k: v for k, v in g.items() if k not in ("params", "lr", "initial_lr")}
-            for g in self.opt.param_groups
-        ]
-        return params, states
+            lists.append([rate, *state])
+            numbers = {k: v for k, v in group.items() if k not in ("params", "lr", "initial_lr")}
+            plain = {"foreach": False, "fused": False, "differentiable": False, "capturable": type(self.opt) in _CAPTURABLE}
+            self._constants.append({**numbers, **plain, "found": found})
+        return params, lists
 
     def __call__(self, *batch: Any, **named: Any) -> torch.Tensor:
-        params, states = self._arguments()
+        params, lists = self._arguments()
         self._form = loss_form(self.loss_fn, len(batch), tuple(named))
         self.opt._opt_called = True  # type: ignore[attr-defined]  # for schedulers, which ask whether a step came first
         with torch._dynamo.config.patch(trace_autograd_ops=True):
-            return self._compiled(batch, named, params, states)
+            loss, made = self._compiled(batch, named, params, lists)
+        for p, buffer in made:
+            self.opt.state[p]["momentum_buffer"] = buffer
+        return loss
 
 
 def compile_step(
