@@ -3,6 +3,8 @@
 #ifndef OTRN_HLO_QUERY_H
 #define OTRN_HLO_QUERY_H
 
+#include <assert.h>
+
 #include "hlo/hlo.h"
 
 // The op of two operands that a region of two arguments applies to them, in either order, and nothing else; else HLO_NONE.
@@ -27,6 +29,13 @@ bool is_neutral(const Hlo *h, uint16_t code, ValueId v);
 static inline bool rows_shape(const Hlo *h, const HloOp *rows, int64_t *nrows, int64_t *columns) {
     char why[128];
     return rows->code == HLO_ROWS && hlo_rows_fit(h, rows, nrows, columns, why);
+}
+// How a row program or fused work repeats each of its operands: FUSED_SAME …
+static inline const int64_t *rows_kinds(const HloOp *rows) {
+    uint32_t n;
+    const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n);
+    assert(n == rows->noperands);
+    return kinds;
 }
 // The last op of a region, which hands its values out.
 static inline const HloOp *region_return(const Hlo *h, const HloRegion *r) {

@@ -26,10 +26,9 @@ typedef struct Copies {
 // The first program of the region that reads the value's rows, and as which operand; 0: none does.
 static OpId find_reader(const Copies *p, RegionId r, ValueId v, uint32_t *operand) {
     const Hlo *h = p->h;
-    uint32_t n;
     for (uint32_t i = 0; i < h->regions.at[r].ops.n; i++) {
         const HloOp *op = hlo_at(h, h->regions.at[r].ops.at[i]);
-        const int64_t *kinds = op->code == HLO_ROWS ? hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n) : NULL;
+        const int64_t *kinds = op->code == HLO_ROWS ? rows_kinds(op) : NULL;
         bool apart = kinds && op->nresults < RESULTS_MAX; // no product in one step with it, which may have its rows several times
         for (uint32_t k = 0; apart && k < op->noperands; k++)
             apart = !rows_score(h, &p->u, h->regions.at[r].ops.at[i], k, 2 * SCORE_NARROW);

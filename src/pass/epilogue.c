@@ -32,9 +32,8 @@ static bool is_elementwise(const Hlo *h, const HloOp *rows) {
 // Rows of the program are rows of the product, or may be taken as such: nothing is one a row, and what repeats does so
 // after whole rows.
 static bool columns_suit(const Hlo *h, const HloOp *rows, int64_t columns, int64_t n) {
-    uint32_t count;
-    const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &count);
-    for (uint32_t i = 0; i < count && columns != n; i++) {
+    const int64_t *kinds = rows_kinds(rows);
+    for (uint32_t i = 0; i < rows->noperands && columns != n; i++) {
         int64_t elems = hlo_value_type(h, hlo_operand(h, rows, i))->elems;
         if ((kinds[i] == FUSED_ROWS && elems > 1) || (kinds[i] == FUSED_COLUMNS && elems % n) || kinds[i] == FUSED_BLOCKS)
             return false;
@@ -58,9 +57,8 @@ bool epilogue_suits(const Users *u, OpId id, uint32_t index, Epilogue *out) {
     const Hlo *h = u->h;
     const HloOp *rows = hlo_at(h, id);
     int64_t all, columns, size, stride, free_dims[OTRN_MAX_RANK];
-    uint32_t count;
-    const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &count);
-    if (!rows_shape(h, rows, &all, &columns) || index >= count ||
+    const int64_t *kinds = rows_kinds(rows);
+    if (!rows_shape(h, rows, &all, &columns) || index >= rows->noperands ||
         kinds[index] != FUSED_SAME || !is_elementwise(h, rows))
         return false;
     ValueId v = before_reshapes(h, hlo_operand(h, rows, index));

@@ -105,9 +105,8 @@ static int64_t gather_group(Guards *g, Group *p) { // rows of a batch; 0: it is 
 
 // Each operand that has to be bounded can be: a product's, or a number per row.
 static bool may_ask(const Guards *g, const Group *p) {
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(hlo_at(g->h, p->rows), AK_BROADCAST_DIMENSIONS, &n);
-    for (uint32_t i = 0; i < n && i < 64; i++)
+    const int64_t *kinds = rows_kinds(hlo_at(g->h, p->rows));
+    for (uint32_t i = 0; i < hlo_at(g->h, p->rows)->noperands && i < 64; i++)
         if (p->masked.leaves >> i & 1 && kinds[i] != FUSED_ROWS && !rows_score(g->h, &g->u, p->rows, i, 2 * SCORE_NARROW))
             return false;
     return p->masked.leaves != 0;

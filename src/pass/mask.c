@@ -64,9 +64,8 @@ static bool vector_count(const AffineReader *reader, ValueId v, Affine *out) {
     ValueId args = hlo_op_region(h, in->rows, 0)->args;
     if (h->values.at[v].def)
         return false; // by what makes it
-    uint32_t nk;
-    const int64_t *kinds = hlo_ints(in->rows, AK_BROADCAST_DIMENSIONS, &nk);
-    assert(v - args < nk);
+    const int64_t *kinds = rows_kinds(in->rows);
+    assert(v - args < in->rows->noperands);
     int64_t kind = kinds[v - args];
     ValueId from = whole_rows(h, hlo_operand(h, in->rows, v - args));
     const HloOp *op = hlo_def_as(h, from, HLO_IOTA);
@@ -201,10 +200,10 @@ static double low_of_maker(const Look *l, ValueId from, int depth) {
 }
 
 static double low_of_argument(const Look *l, const HloOp *rows, ValueId v, int depth) {
-    uint32_t n, k = v - hlo_op_region(l->h, rows, 0)->args;
+    uint32_t k = v - hlo_op_region(l->h, rows, 0)->args;
     if (k >= rows->noperands)
         return -HUGE_VAL;
-    int64_t kind = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n)[k];
+    int64_t kind = rows_kinds(rows)[k];
     double known = kind == FUSED_ROWS ? low_of_maker(l, hlo_operand(l->h, rows, k), depth) : -HUGE_VAL;
     bool asks = known == -HUGE_VAL && l->bound > 0 && rows == l->rows && k < 64 && (kind == FUSED_ROWS || kind == FUSED_SAME) &&
                 dtype_is_float(hlo_value_type(l->h, v)->dtype);
@@ -382,8 +381,7 @@ static bool set_widths(Compile *c, const Mask *mask, int64_t m, int64_t n, Maske
 }
 
 static bool operand_mask(const Hlo *h, const HloOp *rows, uint32_t i, int64_t m, int64_t n, Mask *mask) {
-    uint32_t nk;
-    int64_t kind = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &nk)[i];
+    int64_t kind = rows_kinds(rows)[i];
     ValueId v = hlo_operand(h, rows, i);
     const HloType *t = hlo_value_type(h, v);
     int64_t again = t->rank >= 2 ? t->dims[t->rank - 2] : 0; // heads of a group have the same rows of it

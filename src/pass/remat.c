@@ -58,13 +58,8 @@ typedef struct Remat {
     ValueId *stack_of;    // per node: where it is kept, 0: it is not
 } Remat;
 
-static const HloOp *op_of(const Remat *r, ValueId v) {
-    OpId def = r->h->values.at[v].def;
-    return def ? hlo_at(r->h, def) : NULL;
-}
-
 static ValueId beneath(const Remat *r, ValueId v) { // what it is the same memory as, in other words
-    for (const HloOp *op = op_of(r, v); op && is_reshape(r->h, op); op = op_of(r, v))
+    for (const HloOp *op = hlo_def(r->h, v); op && is_reshape(r->h, op); op = hlo_def(r->h, v))
         v = hlo_operand(r->h, op, 0);
     return v;
 }
@@ -121,7 +116,7 @@ static bool is_inside(const Remat *r, ValueId v) { // of the first loop's body, 
 
 // There in every turn of the second loop too, for nothing.
 static bool is_free(const Remat *r, ValueId v) {
-    const HloOp *op = op_of(r, v);
+    const HloOp *op = hlo_def(r->h, v);
     if (!is_inside(r, v) || is_counter(r, v))
         return true;
     if (!op)
@@ -140,7 +135,7 @@ static int64_t product_of(const HloType *t, const int64_t *dims, uint32_t n) {
 
 // Scores, or what is made of them element by element: rows of each batch have tiles of their own.
 static bool is_of_scores(const Remat *r, ValueId v, int depth) {
-    const HloOp *op = op_of(r, v);
+    const HloOp *op = hlo_def(r->h, v);
     if (!op || !depth || (!hlo_is_elementwise(op) && op->code != HLO_DOT_GENERAL && op->code != HLO_TRANSPOSE))
         return false;
     if (op->code == HLO_DOT_GENERAL)
@@ -225,16 +220,16 @@ static bool is_in_block(const Remat *r, ValueId v) {
 }
 
 static bool is_number(const Remat *r, ValueId v) {
-    const HloOp *by = op_of(r, v);
+    const HloOp *by = hlo_def(r->h, v);
     return splat_value(r->h, by && by->code == HLO_BROADCAST_IN_DIM ? hlo_operand(r->h, by, 0) : v) != NULL;
 }
 
 // Divided by a number behind a division by one a row, as weights are that dropout scales: the two are one (pass/simplify.c).
 static bool is_scaled_before(const Remat *r, const HloOp *op) {
-    const HloOp *inner = op->code == HLO_DIVIDE || op->code == HLO_MULTIPLY ? op_of(r, hlo_operand(r->h, op, 0)) : NULL;
+    const HloOp *inner = op->code == HLO_DIVIDE || op->code == HLO_MULTIPLY ? hlo_def(r->h, hlo_operand(r->h, op, 0)) : NULL;
     while (inner && inner->code == HLO_CONVERT)
-        inner = op_of(r, hlo_operand(r->h, inner, 0));
-    const HloOp *by = inner && inner->code == HLO_DIVIDE ? op_of(r, hlo_operand(r->h, inner, 1)) : NULL;
+        inner = hlo_def(r->h, hlo_operand(r->h, inner, 0));
+    const HloOp *by = inner && inner->code == HLO_DIVIDE ? hlo_def(r->h, hlo_operand(r->h, inner, 1)) : NULL;
     return by && by->code == HLO_BROADCAST_IN_DIM && is_number(r, hlo_operand(r->h, op, 1));
 }
 
@@ -252,7 +247,7 @@ static double instructions(const Remat *r, const HloOp *op) {
 
 // Making a value again of its operands, in ps; below 0: it cannot be, or never pays.
 static double make_cost(const Remat *r, ValueId v) {
-    const HloOp *op = op_of(r, v);
+    const HloOp *op = hlo_def(r->h, v);
     double elems = row_elems(r, v);
     if (!op || op->nresults != 1 || op_has_effect(r->h, op))
         return -1;
@@ -263,7 +258,7 @@ static double make_cost(const Remat *r, ValueId v) {
     case HLO_SLICE: // of neighbours: a view; else a step that reads and writes, and its reader comes behind
         return has_gaps(r, op) ? bytes_of(r, v) * r->byte * 3 + r->start : 0;
     case HLO_TRANSPOSE: // the product gives its result in the order that is wanted (pass_turns)
-        if (op_of(r, hlo_operand(r->h, op, 0)) && op_of(r, hlo_operand(r->h, op, 0))->code == HLO_DOT_GENERAL)
+        if (hlo_def(r->h, hlo_operand(r->h, op, 0)) && hlo_def(r->h, hlo_operand(r->h, op, 0))->code == HLO_DOT_GENERAL)
             return 0;
         return bytes_of(r, v) * r->byte * 2;
     case HLO_CONCATENATE:
@@ -287,7 +282,7 @@ static const Stack *stack_with(const Remat *r, ValueId piece) {
 }
 
 static bool is_carried(const Remat *r, ValueId v) {
-    const HloOp *op = op_of(r, v);
+    const HloOp *op = hlo_def(r->h, v);
     return !op || (is_reshape(r->h, op) && is_carried(r, hlo_operand(r->h, op, 0)));
 }
 
@@ -336,7 +331,7 @@ static void note_readers(Remat *r) {
     }
     for (uint32_t i = 0; i < r->values.n; i++) {
         ValueId v = r->values.at[i];
-        const HloOp *op = op_of(r, v);
+        const HloOp *op = hlo_def(r->h, v);
         if (!op || make_cost(r, v) < 0)
             continue;
         bool in_memory = op->code == HLO_DOT_GENERAL || (is_reshape(r->h, op) && r->read_whole[v]);
@@ -361,7 +356,7 @@ static void find_values(Remat *r) {
         if (r->stacks.at[i].later)
             need(r, r->stacks.at[i].piece);
     for (uint32_t i = 0; i < r->values.n; i++) {
-        const HloOp *op = op_of(r, r->values.at[i]);
+        const HloOp *op = hlo_def(r->h, r->values.at[i]);
         for (uint32_t k = 0; op && make_cost(r, r->values.at[i]) >= 0 && k < op->noperands; k++)
             need(r, hlo_operand(r->h, op, k));
     }
@@ -379,7 +374,7 @@ static bool choose(Remat *r) {
     cut_init(&g, r->c->scratch, 2 * n + 2);
     for (uint32_t i = 1; i <= n; i++) {
         ValueId v = r->values.at[i - 1];
-        const HloOp *op = op_of(r, v);
+        const HloOp *op = hlo_def(r->h, v);
         double make = make_cost(r, v), keep = keep_cost(r, v);
         bool moves = op && is_reshape(r->h, op);
         make += make >= 0 && r->read_whole[v] && !moves ? keep : 0;
@@ -415,7 +410,7 @@ static void push_updates(Remat *r, NewStacks *m, OpList *before, OpList *ops, bo
     for (uint32_t i = 1; i <= r->values.n; i++) {
         ValueId v = r->values.at[i - 1];
         const Stack *s = r->stack_of[i] ? stack_with(r, v) : NULL;
-        if (!r->stack_of[i] || (s && !s->later) || carried != !op_of(r, v))
+        if (!r->stack_of[i] || (s && !s->later) || carried != !hlo_def(r->h, v))
             continue;
         m->of[m->n] = v;
         m->start[m->n] = loop_new_stack(&r->w, before, v, r->trips, loc);
@@ -477,9 +472,9 @@ static ValueId again(Remat *r, OpList *ops, ValueId v) {
     ValueId there = value_map_get(&r->again, v);
     if (there || !is_inside(r, v))
         return there ? there : v;
-    assert(is_counter(r, v) || r->node[v] || op_of(r, v));
+    assert(is_counter(r, v) || r->node[v] || hlo_def(r->h, v));
     uint32_t node = r->node[v];
-    HloOp op = op_of(r, v) ? *op_of(r, v) : (HloOp){.loc = hlo_at(r->h, r->first)->loc};
+    HloOp op = hlo_def(r->h, v) ? *hlo_def(r->h, v) : (HloOp){.loc = hlo_at(r->h, r->first)->loc};
     ValueId made = is_counter(r, v)              ? r->index
                    : node && r->stack_of[node] ? loop_read_piece(&r->w, ops, r->stack_of[node], r->index, r->h->values.at[v].type, op.loc)
                                                  : push_copy(r, ops, &op);

@@ -35,11 +35,6 @@ typedef struct Join {
     bool *there;   // per op: in the region's new list
 } Join;
 
-static const int64_t *kinds_of(const HloOp *rows) {
-    uint32_t n;
-    return hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n);
-}
-
 // A program by itself: no product goes before or behind it in one step.
 static bool stands_alone(const Join *j, OpId id) {
     const HloOp *op = hlo_at(j->h, id);
@@ -52,7 +47,7 @@ static bool stands_alone(const Join *j, OpId id) {
 
 static bool reads(const Join *j, const HloOp *op, ValueId v) {
     for (uint32_t i = 0; i < op->noperands; i++)
-        if (kinds_of(op)[i] == FUSED_SAME && before_reshapes(j->h, hlo_operand(j->h, op, i)) == v)
+        if (rows_kinds(op)[i] == FUSED_SAME && before_reshapes(j->h, hlo_operand(j->h, op, i)) == v)
             return true;
     return false;
 }
@@ -63,7 +58,7 @@ static bool shares_rows(const Join *j, const HloOp *a, const HloOp *b) {
             return true;
     for (uint32_t i = 0; i < a->noperands; i++) {
         ValueId v = before_reshapes(j->h, hlo_operand(j->h, a, i));
-        if (kinds_of(a)[i] == FUSED_SAME && hlo_value_type(j->h, v)->elems >= SHARED_MIN && reads(j, b, v))
+        if (rows_kinds(a)[i] == FUSED_SAME && hlo_value_type(j->h, v)->elems >= SHARED_MIN && reads(j, b, v))
             return true;
     }
     return false;
@@ -111,7 +106,7 @@ static bool fit_together(const Join *j, OpId first, OpId second) {
         return false;
     for (uint32_t i = 0; i < b->noperands; i++) {
         int64_t k = result_of(j, first, hlo_operand(h, b, i));
-        if (k >= 0 ? ca > LONG || ra <= TILE || !goes_on(j, first, (uint32_t)k, kinds_of(b)[i]) : !may_be_before(j, before_reshapes(h, hlo_operand(h, b, i)), first, 0))
+        if (k >= 0 ? ca > LONG || ra <= TILE || !goes_on(j, first, (uint32_t)k, rows_kinds(b)[i]) : !may_be_before(j, before_reshapes(h, hlo_operand(h, b, i)), first, 0))
             return false;
     }
     return stands_alone(j, second);
@@ -136,7 +131,7 @@ static void join(Join *j, OpId first, OpId second) {
         HloOp op = *hlo_at(h, both[p]);
         for (uint32_t i = 0; i < op.noperands; i++) {
             ValueId v = before_reshapes(h, hlo_operand(h, &op, i));
-            at[p][i] = result_of(j, first, v) >= 0 ? -1 : (int64_t)rows_make_operand(&m, v, kinds_of(&op)[i]);
+            at[p][i] = result_of(j, first, v) >= 0 ? -1 : (int64_t)rows_make_operand(&m, v, rows_kinds(&op)[i]);
         }
         for (uint32_t k = 0; k < op.nresults; k++)
             if (p || others_read(j, op.results + k, second))

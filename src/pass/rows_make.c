@@ -37,16 +37,15 @@ void rows_make_begin(RowsMake *m, LocId loc, int64_t columns, uint32_t nresults,
 
 void rows_make_like(RowsMake *m, OpId rows, const ValueMap *outside, uint32_t nresults, const TypeId *types) {
     const HloOp op = *hlo_at(m->h, rows);
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &n);
-    assert(n == op.noperands && !m->operands.n);
-    for (uint32_t i = 0; i < n; i++) {
+    const int64_t *kinds = rows_kinds(&op);
+    assert(!m->operands.n);
+    for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId v = hlo_operand(m->h, &op, i);
         VEC_PUSH(m->c->scratch, &m->operands, outside ? value_map_or_same(outside, v) : v);
         VEC_PUSH(m->c->scratch, &m->kinds, kinds[i]);
     }
     rows_make_begin(m, op.loc, hlo_int(&op, AK_DIMENSION, 0), nresults, types);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < op.noperands; i++)
         rows_make_set(m, hlo_op_region(m->h, &op, 0)->args + i, rows_make_arg(m, i));
 }
 
@@ -153,9 +152,8 @@ ValueId rows_returned(const Hlo *h, OpId rows, uint32_t k) {
 }
 
 OpId rows_score(const Hlo *h, const Users *u, OpId rows, uint32_t i, int64_t most) {
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(hlo_at(h, rows), AK_BROADCAST_DIMENSIONS, &n);
-    assert(n == hlo_at(h, rows)->noperands && i < n);
+    const int64_t *kinds = rows_kinds(hlo_at(h, rows));
+    assert(i < hlo_at(h, rows)->noperands);
     ValueId v = hlo_operand(h, hlo_at(h, rows), i);
     for (OpId def = h->values.at[v].def; kinds[i] == FUSED_SAME && def; def = h->values.at[v].def) {
         if (users_reads(u, v) != 1 || u->region[def] != u->region[rows])

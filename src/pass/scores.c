@@ -147,9 +147,8 @@ bool scores_is_large(const Scores *s, OpId rows) {
 // The argument of R2's region that is this value, 0: none.
 ValueId scores_argument(const Scores *s, OpId second, ValueId v, int64_t kind) {
     HloOp r2 = op_of(s, second);
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(&r2, AK_BROADCAST_DIMENSIONS, &n);
-    for (uint32_t i = 0; i < n; i++)
+    const int64_t *kinds = rows_kinds(&r2);
+    for (uint32_t i = 0; i < r2.noperands; i++)
         if (kinds[i] == kind && before_reshapes(s->h, hlo_operand(s->h, &r2, i)) == before_reshapes(s->h, v))
             return body_of(s, second)->args + i;
     return 0;
@@ -164,8 +163,8 @@ static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint
     if (!is_full(s, v))
         return dtype_is_float(hlo_value_type(h, v)->dtype);
     if (!def || (!top && is_kept_result(s, p, v))) {
-        uint32_t n, i = def ? 0 : v - body_of(s, p->first)->args;
-        const int64_t *kinds = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n);
+        uint32_t i = def ? 0 : v - body_of(s, p->first)->args;
+        const int64_t *kinds = rows_kinds(&r1);
         Epilogue e;
         if (!def && kinds[i] != FUSED_SAME)
             return true; // little to load
@@ -366,8 +365,8 @@ static void remake_second(Scores *s, const Pair *p, const Slice *sl, OpId first)
     HloOp op = op_of(s, p->second), op1 = op_of(s, p->first);
     HloRegion body = *body_of(s, p->second), body1 = *body_of(s, p->first);
     RowsMake m = {.c = s->c, .h = s->h, .once = sl->cheap};
-    uint32_t nk, result;
-    const int64_t *kinds = hlo_ints(&op, AK_BROADCAST_DIMENSIONS, &nk), *kinds1 = hlo_ints(&op1, AK_BROADCAST_DIMENSIONS, &nk);
+    uint32_t result;
+    const int64_t *kinds = rows_kinds(&op), *kinds1 = rows_kinds(&op1);
     uint32_t *at = ARENA_NEWN(s->c->scratch, uint32_t, op.noperands + sl->args.n + sl->kept.n + sl->stored.n + 1), n = 0;
     for (uint32_t i = 0; i < op.noperands; i++) {
         ValueId v = hlo_operand(h, &op, i);

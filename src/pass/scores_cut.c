@@ -27,10 +27,10 @@ static bool in_block(const Scores *s, OpId rows, uint32_t i) {
 // Storing an inner value in R1 and loading it in R2, for an element.
 static int64_t keep_ps(const Scores *s, const Pair *p, ValueId v) {
     HloOp r1 = op_of(s, p->first);
-    uint32_t n, i = v - body_of(s, p->first)->args;
+    uint32_t i = v - body_of(s, p->first)->args;
     Epilogue e;
     if (!h_is_op(s, v)) {
-        int64_t kind = hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n)[i];
+        int64_t kind = rows_kinds(&r1)[i];
         bool there = kind != FUSED_SAME || scores_argument(s, p->second, hlo_operand(s->h, &r1, i), kind);
         bool hidden = (epilogue_suits(&s->u, p->first, i, &e) && !e.keeps) || in_block(s, p->first, i);
         return there ? 0 : hidden ? CUT_NEVER : bytes_ps(s, v, 1);

@@ -334,10 +334,9 @@ static void keep(Lower *l, Block *b) {
 // Nothing in the program tells rows or columns: it works on elements wherever they are, one tile of a product at a time
 // will do (epilogue.c).
 static bool is_flat(const Hlo *h, const HloOp *op) {
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    const int64_t *kinds = rows_kinds(op);
     const HloRegion *r = hlo_op_region(h, op, 0);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < op->noperands; i++)
         if (kinds[i] != FUSED_SAME && hlo_value_type(h, hlo_operand(h, op, i))->elems > 1)
             return false;
     for (uint32_t i = 0; i < r->ops.n; i++)
@@ -371,11 +370,10 @@ static void try_rows(Lower *l, OpId id) {
     const HloOp *op = hlo_at(h, id);
     Block b = {.rows = id};
     int64_t rows;
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    const int64_t *kinds = rows_kinds(op);
     if (!rows_shape(h, op, &rows, &b.n) || b.n < 32 || is_flat(h, op))
         return;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < op->noperands; i++)
         if (kinds[i] == FUSED_SAME)
             try_before(l, &b, op, i);
     if (!b.npro || b.batches * b.m != rows)
@@ -397,8 +395,7 @@ static void try_rows(Lower *l, OpId id) {
 static const Block *narrow_reader(const Lower *l, OpId user, ValueId v) {
     const HloOp *op = hlo_at(l->h, user);
     const Block *b = l->block_of[user] ? l->blocks.at[l->block_of[user] - 1] : NULL;
-    uint32_t n;
-    const int64_t *kinds = op->code == HLO_ROWS ? hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n) : NULL;
+    const int64_t *kinds = op->code == HLO_ROWS ? rows_kinds(op) : NULL;
     for (uint32_t i = 0; kinds && i < op->noperands; i++)
         if (hlo_operand(l->h, op, i) == v && kinds[i] != FUSED_SAME)
             return NULL;

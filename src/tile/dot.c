@@ -61,8 +61,7 @@ bool dot_is_batch(const Hlo *h, const HloOp *op) {
 // Bytes of an element that the program loads or stores by rows of the product: of the narrowest, of all together.
 static void bytes_beside(const Hlo *h, OpId program, uint32_t product, int64_t *narrowest, int64_t *all) {
     const HloOp *rows = hlo_at(h, program);
-    uint32_t n;
-    const int64_t *kinds = hlo_ints(rows, AK_BROADCAST_DIMENSIONS, &n);
+    const int64_t *kinds = rows_kinds(rows);
     *narrowest = 8, *all = 0;
     for (uint32_t i = 0; i < rows->noperands + rows->nresults; i++) {
         bool loads = i < rows->noperands;

@@ -156,11 +156,10 @@ void lower_release(Lower *l, ValueId v) {
 
 // All readers of the value, or of its reshapes, are row programs that take it element by element.
 static bool only_rows_read(const Lower *l, ValueId v) {
-    uint32_t kinds_n;
     for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
         bool ok = by.op->code == HLO_ROWS || (by.op->code == HLO_RESHAPE && only_rows_read(l, by.op->results));
         for (uint32_t k = 0; ok && by.op->code == HLO_ROWS && k < by.op->noperands; k++)
-            ok = hlo_operand(l->h, by.op, k) != v || hlo_ints(by.op, AK_BROADCAST_DIMENSIONS, &kinds_n)[k] == FUSED_SAME;
+            ok = hlo_operand(l->h, by.op, k) != v || rows_kinds(by.op)[k] == FUSED_SAME;
         if (!ok)
             return false;
     }
@@ -180,8 +179,7 @@ bool lower_may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t r
     const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
     const HloType *out = hlo_value_type(l->h, op->results + result);
     if (op->code == HLO_ROWS) { // an operand that is read once, tile by tile, before its place is written
-        uint32_t n;
-        const int64_t *kinds = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+        const int64_t *kinds = rows_kinds(op);
         return kinds[i] != FUSED_COLUMNS && in->elems == out->elems && in->elems > 1 &&
                dtype_bytes(in->dtype) == dtype_bytes(out->dtype);
     }
@@ -307,10 +305,9 @@ static bool is_told(const Lower *l, StepKind kind, const HloOp *op, uint32_t ope
 
 // Numbers in order, one for each element of a row program.
 static bool is_made(const Lower *l, StepKind kind, const HloOp *op, uint32_t operand) {
-    uint32_t n;
     if (kind != STEP_ROWS || !rows_is_count(l->h, hlo_operand(l->h, op, operand)))
         return false;
-    return hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n)[operand] == FUSED_SAME;
+    return rows_kinds(op)[operand] == FUSED_SAME;
 }
 
 // A slice or an update that is no work: a view, or made where it goes.

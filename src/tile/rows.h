@@ -148,8 +148,7 @@ static inline const HloType *rows_input_type(const RowOp *r, const Node *n) {
 }
 
 static inline int64_t rows_input_kind(const RowOp *r, const Node *n) {
-    uint32_t count;
-    return hlo_ints(hlo_at(r->e->l->h, r->s->op), AK_BROADCAST_DIMENSIONS, &count)[n->input];
+    return rows_kinds(hlo_at(r->e->l->h, r->s->op))[n->input];
 }
 
 // Rows that an operand has before it begins again; 0: all.
