@@ -10,12 +10,11 @@
 // op alone would: fusing changes no bit.
 //
 // A kernel on a few hundred elements is nearly all start: the sums and sums of squares of normalisation, the updates of biases and scales, their
-// conversions. Where one of them closes, those of its kind that are open go along; conversions of arguments, which can be made at any time, stand together first.
+// conversions. Where one of them closes, those of its kind that are open go along.
 #include <string.h>
 
 #include "pass/group.h"
 #include "pass/rows_make.h"
-#include "pass/schedule.h"
 
 #define GROUP_INPUTS_MAX 16
 #define SMALL_ELEMS 4096    // of a kernel that is nearly all start
@@ -293,35 +292,8 @@ static bool join_fused(Grouper *f, OpId id) {
     return true;
 }
 
-static bool converts_argument(const Hlo *h, const HloOp *op) {
-    return op->code == HLO_CONVERT && !h->values.at[hlo_operand(h, op, 0)].def && is_fusible(h, op) && hlo_value_type(h, op->results)->elems <= SMALL_ELEMS;
-}
-
-// Conversions of arguments go to the first of their shape.
-static void raise_conversions(void *pass, RegionId r) {
-    Schedule *s = pass;
-    const HloRegion *region = &s->h->regions.at[r];
-    VEC(OpId) leads = {0};
-    for (uint32_t i = 0; i < region->ops.n; i++) {
-        const HloOp *op = hlo_at(s->h, region->ops.at[i]);
-        uint32_t k = 0;
-        if (!converts_argument(s->h, op))
-            continue;
-        while (k < leads.n && !hlo_same_dims(hlo_value_type(s->h, hlo_at(s->h, leads.at[k])->results), hlo_value_type(s->h, op->results)))
-            k++;
-        if (k == leads.n)
-            VEC_PUSH(s->c->scratch, &leads, region->ops.at[i]);
-        else
-            s->key[region->ops.at[i]] = s->u.position[leads.at[k]] + 0.5;
-    }
-    schedule_make(s, r);
-}
-
 void pass_fuse(Compile *c) {
     pass_dce(c);
-    Schedule s;
-    schedule_init(&s, c);
-    walk_regions(c->hlo, hlo_main(c->hlo)->body, raise_conversions, &s);
     Grouper f = {.join = join_fused, .close = close_fused, .siblings = are_siblings};
     group_run(&f, c);
 }
