@@ -8,14 +8,14 @@
 //
 // That is the sum in a softmax's gradient: without it attention's gradients are one pass over the scores instead of two, and
 // need no row before all of it is there. y may differ from what is summed by factors of numbers per row, constants and choices of zeros that
-// both have (dropout). Where a loop makes o and stacks it, and the gradients are in a later loop, o is read there (twins.h). Result: within the
+// both have (dropout). Where a loop makes o and stacks it, and the gradients are in a later loop, o is read there (twins.c). Result: within the
 // rounding of o to its type; products of fp32 stay as the program says.
 #include <math.h>
 
 #include "hlo/dot.h"
 #include "hlo/users.h"
 #include "pass/rules.h"
-#include "pass/twins.h"
+#include "pass/loops.h"
 
 #define ROWS_MAX 6
 #define PREDS_MAX 4

@@ -9,7 +9,7 @@
 // row, the same elements for every row or every few rows, or a row for each block of them. Until a reduction or such an operand says what C is, a
 // group is flat; when a flat group is broadcast along new columns, its values become those of rows.
 // Grouping is that of group.h. Groups too small to be worth a transfer are left to fuse.c.
-#include "pass/rows_member.h"
+#include "pass/rows.h"
 
 #include <math.h>
 #include <string.h>

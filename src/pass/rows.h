@@ -32,4 +32,25 @@ OpId rows_draw(const Hlo *h, ValueId v);
 // A row program that works on integers, as those that make random numbers do.
 bool rows_of_ints(const Hlo *h, const HloOp *rows);
 
+// --- what the grouping of rows.c asks about single ops (rows_member.c) ------------------------------
+
+// A member of a program of integers: bits on the vector engine, arithmetic that wraps on gpsimd, and what hands bits on.
+bool rows_may_hold_ints(const Hlo *h, const HloOp *op);
+// Columns a reduction along rows sums up; 0 when it is none, or not one the engines do.
+int64_t rows_reduced_columns(const Hlo *h, const HloOp *op, Why *why);
+// How a broadcast repeats its operand: each element in turn (FUSED_ROWS), all of it (FUSED_COLUMNS), each of its rows in
+// turn (FUSED_BLOCKS), or in another way (-1).
+int64_t rows_repeats(const Hlo *h, const HloOp *op);
+
+// What a full value's operand from outside is before it was repeated.
+typedef struct Source {
+    ValueId v;
+    int64_t kind;
+    int64_t columns; // of a block's row
+} Source;
+
+Source rows_source(const Hlo *h, const HloOp *op, ValueId v);
+// A select's predicate and the bounds of a clamp may be one element for all.
+bool rows_is_for_all(const Hlo *h, const HloOp *op, ValueId v);
+
 #endif

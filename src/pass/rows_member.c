@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rows_member.c — which ops row programs may hold, how they repeat operands, and why others are in none.
-#include "pass/rows_member.h"
+#include "pass/rows.h"
 
 #include <assert.h>
 

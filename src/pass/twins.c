@@ -5,7 +5,7 @@
 // 2. The second loop reads pieces at one index, which is each of their numbers once: all pieces of an iteration are of one iteration of the first,
 //    and that index is what its counter was.
 // 3. Ops without effects give the same of the same operands (cse_alike); what stands before both loops is the same in both.
-#include "pass/twins.h"
+#include "pass/loops.h"
 
 #include <string.h>
 

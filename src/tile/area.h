@@ -3,11 +3,12 @@
 //
 //   | ring: slot 0 | slot 1 | … | ring: slot 0 | … |        of each ring the slots are used in turn
 //
-// A ring owns the hazards of its slots: a view of a slot knows who else works on it (Mem), and put.h passes that on. What steps
+// A ring owns the hazards of its slots: a view of a slot knows who else works on it (Mem), and what is put over views (below) passes that on. What steps
 // before still do with the area comes in when it is opened and goes out when it is closed, so whoever has the bytes next waits for the right ones.
 #ifndef OTRN_TILE_AREA_H
 #define OTRN_TILE_AREA_H
 
+#include "isa/build.h"
 #include "isa/view.h"
 #include "tile/emit.h"
 
@@ -57,5 +58,24 @@ static inline Mem ring_way(const Ring *r, uint32_t slot, uint32_t way) {
 static inline Mem ring_at(const Ring *r, uint32_t slot) { return ring_way(r, slot, 0); }
 static inline uint32_t ring_turn(Ring *r) { return r->next++ % r->n; } // the slot whose turn it is
 static inline Mem ring_next(Ring *r) { return ring_at(r, ring_turn(r)); }
+
+// --- instructions over views: counts, strides and waits follow from the operands -------------------
+
+void put_dma(Emit *e, int queue, View dst, View src); // by the sequencer that the queue belongs to
+void put_dma_by(Emit *e, int engine, int queue, View dst, View src);
+void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint64_t bytes); // HBM to HBM, one run
+void put_copy(Emit *e, int engine, View dst, View src);
+// A copy by the vector or the scalar engine, whichever is through with it first; busy: ns by engine, of what they have had so far.
+void put_evict(Emit *e, double *busy, View dst, View src);
+void put_memset(Emit *e, int engine, View dst, const void *element); // NULL: zeros
+void put_transpose(Emit *e, View dst, View src); // by the array
+// Positions of a stage, `each` of them on the partitions with `cols` elements, groups `step` elements apart: transposed by the array, side by
+// side in a bank, groups `pitch` elements apart.
+void put_transposes(Emit *e, int dtype, Mem bank, int64_t pitch, Mem stage, int64_t step, int64_t positions, int64_t each, int64_t cols);
+// second: elements to the second row of each cell (double_row); 0: there is none
+void put_weights(Emit *e, View src, uint32_t second);
+void put_matmul(Emit *e, View dst, View src, bool accumulate, uint32_t second);
+// What isa/build.h makes of views; src1 may be NULL.
+void put_inst(Emit *e, IsaInst in, const View *dst, const View *src, const View *src1);
 
 #endif

@@ -12,7 +12,6 @@
 #include "tile/area.h"
 #include "tile/layout.h"
 #include "tile/rows.h"
-#include "tile/side.h"
 
 #define BLOCK_PRO 3
 #define BLOCK_EPI 6

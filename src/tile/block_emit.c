@@ -10,7 +10,7 @@
 #include <assert.h>
 
 #include "tile/block.h"
-#include "tile/put.h"
+#include "tile/area.h"
 
 typedef struct Tile {
     int64_t batch, row; // the first of those together; first row inside it

@@ -15,7 +15,7 @@
 #include "base/num.h"
 #include "hlo/conv.h"
 #include "tile/nest_text.h"
-#include "tile/slab.h"
+#include "tile/product.h"
 
 #define INSTS_MAX (1 << 20)
 #define CHUNK_TILES 8

@@ -13,7 +13,6 @@
 #include "hlo/loop.h"
 #include "pass/rows.h"
 #include "tile/block.h"
-#include "tile/dynamic.h"
 #include "tile/lower.h"
 
 // --- loops ----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 #ifndef OTRN_TILE_COUNT_H
 #define OTRN_TILE_COUNT_H
 
-#include "tile/step.h"
+#include "tile/nest.h"
 
 #define LOOP_REG_FIRST 16 // the counter of the outermost loop; those inside it follow
 #define LOOP_DEPTH_MAX 16
@@ -31,5 +31,25 @@ BufId count_place(Lower *l, ValueId v); // where v is to be made, 0: anywhere
 void count_apart(Lower *l);
 // The update is there already.
 bool count_is_updated(const Lower *l, const HloOp *op);
+
+// --- a slice or an update at a place that only the run knows ---------------------------------------
+
+#define UNKNOWN_MAX 2 // terms of an address
+
+typedef struct Dynamic {
+    Nest nest;  // src: the whole tensor, as far as indices are known; dst: the slice
+    struct {
+        uint32_t operand;    // which holds the index
+        int64_t last, bytes; // largest place, bytes of one step
+        Form form;           // known: what it is in each turn of a loop
+    } unknown[UNKNOWN_MAX];
+    int count;
+    int dtype;
+    bool update;
+} Dynamic;
+
+bool dynamic_of(const Lower *l, const HloOp *op, Dynamic *d, Why *why); // false: not by transfer
+// The index is read from memory: no register tells it, or it may lie outside, from where it is moved in.
+bool dynamic_loads(const Lower *l, const HloOp *op, uint32_t operand);
 
 #endif

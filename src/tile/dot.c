@@ -4,10 +4,9 @@
 
 #include "hlo/dot.h"
 #include "pass/rows.h"
-#include "tile/dot.h"
 #include "tile/lower.h"
 #include "tile/product.h"
-#include "tile/side.h"
+#include "tile/layout.h"
 
 #define ROOM_LEAST 8192u // bytes of SBUF beside an epilogue, a unit of them, for elements of two bytes
 #define ROWS_FIRST 0.1 // cut by rows rather than by columns: what follows is mostly, and then needs no meeting

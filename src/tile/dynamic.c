@@ -6,7 +6,6 @@
 // An index that cannot move anything (the slice is as long as the dimension) is not looked at, one that is known is part
 // of the address. Two may be unknown. An index that a loop's counter tells (count.c) is in a register already; to load
 // one takes longer than a small slice on GpSimd.
-#include "tile/dynamic.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include "tile/lower.h"
 #include "tile/nest_text.h"
 #include "tile/pair.h"
-#include "tile/put.h"
+#include "tile/area.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 // epilogue.c — which products become one step with the row program that takes their tiles (pass/epilogue.c): those that
 // dot_cut.c cuts, when SBUF has room for both. Products of blocks and many small ones have ways of their own.
 #include "pass/rows.h"
-#include "tile/dot.h"
+#include "tile/product.h"
 
 static void keep(Lower *l, const Epilogue *p) {
     Epilogue *made = ARENA_NEW(l->c->scratch, Epilogue);

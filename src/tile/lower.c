@@ -17,8 +17,7 @@
 #include "pass/walk.h"
 #include "tile/block.h"
 #include "tile/count.h"
-#include "tile/dot.h"
-#include "tile/dynamic.h"
+#include "tile/product.h"
 #include "tile/lower.h"
 #include "tile/nest_text.h"
 

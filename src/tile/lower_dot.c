@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // lower_dot.c — a product as a step: with the row program behind it (epilogue.c) and the sums that it takes along (sums.c).
-#include "tile/dot.h"
+#include "tile/product.h"
 #include "tile/lower.h"
-#include "tile/side.h"
+#include "tile/layout.h"
 
 // The rows of ones under a sum need no buffer: dot.c sets them in SBUF.
 bool lower_is_set(const Lower *l, const HloOp *dot) {

@@ -7,7 +7,7 @@
 #ifndef OTRN_TILE_NEST_H
 #define OTRN_TILE_NEST_H
 
-#include "tile/put.h"
+#include "tile/area.h"
 
 typedef struct Axis {
     int64_t n, src, dst; // positions; elements from one to the next in each tensor

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "isa/text.h"
-#include "tile/dot.h"
+#include "tile/product.h"
 
 // --- print and parse -----------------------------------------------------------------------------------
 

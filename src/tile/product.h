@@ -54,4 +54,37 @@ void product_emit(const ProductJob *j);
 // SBUF below `below`, and above the row programs' area or from its beginning on.
 Room product_room(const Emit *e, uint32_t below, bool borrows);
 
+// --- convolutions whose windows are views of SBUF (slab.c) ------------------------------------------
+
+// Place p and tap t of an axis meet element p * place + t * tap of the input, which is all inside it.
+typedef struct SlabAxis {
+    int64_t places, place, taps, tap;
+    int64_t x, w, y; // strides: from element to element, tap to tap, place to place
+} SlabAxis;
+
+typedef struct Slab {
+    int stype, dtype;    // of the operands, of the result
+    uint64_t x, w, y;    // addresses of element 0
+    SlabAxis depth, row, col;
+    int64_t batch, batch_x, batch_y;
+    int64_t ins, ins_x, ins_w, outs, outs_w, outs_y; // channels and their strides
+} Slab;
+
+// Nanoseconds it is likely to take on a chip, and its instructions; false: it does not suit any.
+bool slab_cost(const ChipFile *c, const Slab *s, double *ns, int64_t *insts);
+void slab_emit(Emit *e, const Slab *s);
+
+// --- dot_general, and what its tiles go through where they leave PSUM (dot.c) ------------------------
+
+Product dot_product(const Hlo *h, const HloOp *op, OpId stored_as); // its addresses are not known; stored_as: a transpose of it, 0: as it is
+bool dot_fits_epilogue(Emit *e, const Epilogue *p);  // there is room in SBUF for both
+// Bytes of HBM that a product wants for an operand it would transpose again and again; 0: none.
+uint64_t dot_keeps(Emit *e, OpId dot, const DotSum *sum);
+void epilogues_find(Lower *l); // epilogue.c: fills l->epilogues and l->epilogue_of
+Product dot_of(const Lower *l, OpId dot, OpId stored_as); // … as it is done: a sum of rows goes over the parts that a row program left (rows_sums.c)
+void row_sums_find(Lower *l); // rows_sums.c: fills l->row_sums and l->row_sum_of, by blocks and epilogues
+void sums_find(Lower *l); // sums.c: fills l->sums and l->sum_of, by the epilogues
+// What a product takes by the chip's prices, ns, with its row program and the sums that it takes along; 0: that does not fit.
+double dot_ns(Emit *e, OpId dot, const DotSum *sum);
+
 #endif

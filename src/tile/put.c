@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // put.c — instructions over views, recorded with the hazards of their operands.
-#include "tile/put.h"
+#include "tile/area.h"
 
 #include "mach/cost.h"
 

@@ -10,7 +10,7 @@
 // ones. Sets take turns, so that the transfers of a tile run beside the work on others. The cut does not depend on the
 // chip: every target computes the same bits.
 #include "tile/block.h"
-#include "tile/put.h"
+#include "tile/area.h"
 
 #include <assert.h>
 #include <string.h>

@@ -14,10 +14,10 @@
 // while it has them (sums.c), are left alone, whether or not this chip does so.
 #include "hlo/dot.h"
 #include "mach/cost.h"
-#include "tile/dot.h"
+#include "tile/product.h"
 #include "tile/lower.h"
 #include "tile/rows.h"
-#include "tile/side.h"
+#include "tile/layout.h"
 
 #define PRODUCT_COLS_MAX 512 // of a product behind a program in one step with it (block.c)
 

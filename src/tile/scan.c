@@ -7,7 +7,6 @@
 // instruction: backwards with strides of minus one. Few or long rows stay with GpSimd.
 #include "pass/rows.h"
 #include "tile/area.h"
-#include "tile/put.h"
 #include "tile/rows.h"
 
 #define WIDTH_MAX 8192 // three rows of fp32 in a partition's area

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // side.c — strides of a product's operand.
-#include "tile/side.h"
+#include "tile/layout.h"
 
 #include <assert.h>
 

@@ -10,9 +10,8 @@
 // of 512 columns. With few channels neighbouring taps of a row go together: the partitions hold the slab several times,
 // each a tap further. Results with channels last are turned by the array on their way out, and so are operands with
 // channels last where transfers cannot transpose. The order of sums depends on neither chip nor cut.
-#include "tile/slab.h"
+#include "tile/product.h"
 #include "tile/area.h"
-#include "tile/put.h"
 
 #include <assert.h>
 

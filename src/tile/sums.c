@@ -7,7 +7,7 @@
 // result before. By the chip's prices: sums take banks and SBUF that the product's blocks have else.
 #include "hlo/dot.h"
 #include "hlo/query.h"
-#include "tile/dot.h"
+#include "tile/product.h"
 #include "tile/lower.h"
 
 #define CANDIDATES 4 // of a sum, looked at
