@@ -9,6 +9,8 @@
 // The product that it is, put into the list, when memory already lies as one needs it; else 0.
 ValueId conv_as_dot(Walk *walk, OpId id, const ConvForm *f);
 
+ValueId conv_by_patches(Walk *w, const HloOp *op); // a rule of the inner pass: the product that it is, over patches of few channels; else 0
+
 typedef struct ConvPicked { // what conv_pick needs to know of a packed gradient
     int64_t size, groups, outs;
     int batch, feature; // dimensions of the result

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // inner.c — inner products of many pairs of vectors, or of two long ones, as elementwise products and sums; outer ones as elementwise products.
 // needs: values defined before use
-// gives: no large dot_general whose operands have batch and contracting dimensions only, or that contracts nothing
+// gives: no large dot_general whose operands have batch and contracting dimensions only, or that contracts nothing; no convolution that is a product
+//   over patches (conv_patch.c)
 // stale: nothing
 //
 //   [b d] · [b d] -> [b]       ──►  the sum along d of lhs * rhs
@@ -9,6 +10,7 @@
 //
 // The array would use one of its columns, or rows, at a time; row programs read each operand once, and that is all there is to do.
 #include "hlo/dot.h"
+#include "pass/convs.h"
 #include "pass/rules.h"
 
 #define INNER_MIN 16384 // elements
@@ -105,6 +107,9 @@ static ValueId outer(Walk *w, const HloOp *op) {
     return walk_convert(w, walk_binary(w, HLO_MULTIPLY, x, y), out.dtype);
 }
 
-const Rule inner_rules[] = {{"product that contracts nothing: the elementwise product", HLO_DOT_GENERAL, RULE_ZERO, outer},
-                            {"product without free dimensions: the sum of an elementwise product", HLO_DOT_GENERAL, RULE_ORDER, inner},
-                            {0}};
+const Rule inner_rules[] = {
+    {"product that contracts nothing: the elementwise product", HLO_DOT_GENERAL, RULE_ZERO, outer},
+    {"product without free dimensions: the sum of an elementwise product", HLO_DOT_GENERAL, RULE_ORDER, inner},
+    {"convolution by patches of few channels: a product over them", HLO_CONVOLUTION, RULE_ORDER, conv_by_patches},
+    {0},
+};

@@ -39,7 +39,7 @@ typedef struct PassRow {
     F("stacks", pass_stacks, false, NULL, "do elementwise work on what a loop stacks up in the loop, piece by piece") \
     F("remat", pass_remat, false, NULL, "compute again in a loop what costs less than a stack another loop keeps for it") \
     F("assoc", pass_assoc, false, assoc_rules, "take sums of a product's rows from another product that has them") \
-    R("inner", NULL, false, inner_rules, "write inner products as elementwise products and sums along rows") \
+    R("inner", NULL, false, inner_rules, "write inner products as elementwise products and sums along rows, convolutions by patches as products") \
     F("turns", pass_turns, false, turns_rules, "put the transposes around products where they move least") \
     F("simplify", pass_simplify, false, simplify_rules, "drop movement and arithmetic that change nothing") \
     R("functions", NULL, false, functions_rules, "write functions the engines lack with those they have") \

@@ -228,6 +228,12 @@ static const Case cases[] = {
     {"product that contracts nothing", "%x: tensor<8192xf32>, %y: tensor<2xf32>", "tensor<8192x2xf32>",
      "%ys = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<2xf32>) -> tensor<8192x2xf32>\n"
      "%r = stablehlo.dot_general %x, %ys, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<8192xf32>, tensor<8192x2xf32>) -> tensor<8192x2xf32>"},
+    {"convolution by patches", "%x: tensor<2x1x3x4xf32>, %w: tensor<5x1x1x2xf32>", "tensor<2x5x3x2xf32>",
+     "%r = \"stablehlo.convolution\"(%x, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]>, feature_group_count = 1 : i64, "
+     "window_strides = array<i64: 1, 2>}> : (tensor<2x1x3x4xf32>, tensor<5x1x1x2xf32>) -> tensor<2x5x3x2xf32>"},
+    {"convolution by patches", "%x: tensor<4x1x3x3xf32>, %w: tensor<2x1x1x5xf32>", "tensor<3x2x5x3xf32>",
+     "%r = \"stablehlo.convolution\"(%x, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[0, f, 1, b]x[0, 1, i, o]->[b, 0, f, 1]>, feature_group_count = 1 : i64, "
+     "rhs_dilation = array<i64: 2, 3>}> : (tensor<4x1x3x3xf32>, tensor<2x1x1x5xf32>) -> tensor<3x2x5x3xf32>"},
     {"reduce_window beyond", "%x: " F, F,
      "%n = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
      "%r = \"stablehlo.reduce_window\"(%x, %n) <{window_dimensions = array<i64: 1, 3>, padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>}> ({ ^bb0(%a: tensor<f32>, "
