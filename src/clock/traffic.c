@@ -117,11 +117,13 @@ void traffic_make(Arena *a, const Artifact *art, const Clock *clock, double free
     double path = 0, busy = 0;
     for (uint32_t i = 0; i < out->rows.n; i++)
         path += out->rows.at[i].exposed_ns, busy += out->rows.at[i].busy_ns;
+    double more = out->exposed_ns - path; // what the path does not tell is of those that are busy beside it: no row is exposed for longer than it takes
     for (uint32_t i = 0; i < out->rows.n; i++) {
         TrafficRow *r = &out->rows.at[i];
-        double part = path > 0 ? r->exposed_ns / path : busy > 0 ? r->busy_ns / busy : 0;
-        r->line_ns = path > 0 ? r->line_ns / path * out->exposed_ns : 0;
-        r->exposed_ns = part * out->exposed_ns;
+        double part = more < 0 ? r->exposed_ns / path : busy > path ? (r->busy_ns - r->exposed_ns) / (busy - path) : 0;
+        double now = r->exposed_ns + part * more;
+        r->line_ns *= r->exposed_ns > 0 ? now / r->exposed_ns : 0;
+        r->exposed_ns = now;
     }
     if (out->rows.n)
         qsort(out->rows.at, out->rows.n, sizeof *out->rows.at, most_exposed);

@@ -780,6 +780,23 @@ def test_wide_window_is_none():
     assert texts[0] == texts[1] != texts[2]
 
 
+def test_no_collective_is_exposed_for_longer_than_it_takes():
+    """What of collectives is not hidden is shared out over their kinds, and adds up; here two run beside each other on the two cores of a device."""
+    import jax
+    import jax.numpy as jnp
+    import opentrn
+    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+
+    mesh = AbstractMesh((2, 4), ("dp", "tp"))
+    arg = lambda shape, *spec: jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=NamedSharding(mesh, PartitionSpec(*spec)))
+    loss = lambda w, x: ((jax.nn.gelu(x @ w[0]) @ w[1]).astype(jnp.float32) ** 2).mean()
+    step = lambda w, x: jax.tree.map(lambda p, g: p - 0.01 * g, w, jax.grad(loss)(w, x))
+    told = opentrn.predict(step, [arg((2048, 8192), None, "tp"), arg((8192, 2048), "tp", None)], arg((4096, 2048), "dp"), instance="trn2.48xlarge", samples=4096)
+    kinds = told["comm"]["kinds"]
+    assert len(kinds) == 2 and all(k["exposed_us"] <= k["busy_us"] * 1.00001 for k in kinds), kinds
+    assert sum(k["exposed_us"] for k in kinds) == pytest.approx(told["comm"]["exposed_us"], rel=1e-4)
+
+
 def test_flops_of_encoder_and_decoder():
     """What mfu counts is what the programs multiply, but for the half of the decoder's scores that a mask leaves out."""
     from opentrn._predict import machines, price, size, spec
