@@ -61,6 +61,7 @@ typedef struct PassRow {
     F("integers", pass_row_integers, false, NULL, "join long chains of integer operations, as random numbers are, into programs for the engines") \
     F("fuse", pass_fuse, false, NULL, "join elementwise operations so that what is between them stays out of memory, and small kernels side by side") \
     F("hoist", pass_hoist, false, NULL, "make before a loop what is the same in all its iterations") \
+    F("copies", pass_copies, false, NULL, "let row programs store what a loop stacks up as it was carried in") \
     F("ahead", pass_ahead, false, NULL, "make random numbers, and numbers known from the start, before somebody waits for them") \
     F("epilogue", pass_epilogue, false, NULL, "let row programs take the tiles of products where these leave the tensor engine")
 #define PASS_DECLARED(name, fn, ...) PassFn fn;

@@ -1,10 +1,11 @@
-// A loop stacks up what it carries, beside a program that reads it: both that and what no row program reads is copied into its stack, as an update of
-// the stack's own memory.
+// A loop stacks up what it carries, beside a program that reads it: that program stores the copy, in the stack's own memory. What no
+// row program reads is copied as before.
 // run: otrn eval %s
 // run: otrn run %s --check
 // run: otrn run %s --check --lnc=2
+// run: otrn run %s --disable-pass=copies
 // run: otrn compile %s --dump=nest -o %t/out.otrn | grep -c dynamic_update_slice
-// expect: 2
+// expect: 1
 func.func public @main() {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %row = stablehlo.iota dim = 0 : tensor<512x1024xf32>
