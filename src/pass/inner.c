@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// inner.c — inner products of many pairs of vectors, or of two long ones, as elementwise products and sums; outer ones as elementwise products.
+// inner.c — inner products of many pairs of vectors, or of two long ones, as elementwise products and sums; outer ones of short vectors as elementwise products.
 // needs: values defined before use
-// gives: no large dot_general whose operands have batch and contracting dimensions only, or that contracts nothing; no convolution that is a product
-//   over patches (conv_patch.c)
+// gives: no large dot_general whose operands have batch and contracting dimensions only, or that contracts nothing and has few rows or columns; no
+//   convolution that is a product over patches (conv_patch.c)
 // stale: nothing
 //
 //   [b d] · [b d] -> [b]       ──►  the sum along d of lhs * rhs
-//   [b m] · [b n] -> [b m n]   ──►  lhs * rhs, both broadcast
+//   [b m] · [b n] -> [b m n]   ──►  lhs * rhs, both broadcast, where m or n is small: 1 where numbers scale vectors
 //
 // The array would use one of its columns, or rows, at a time; row programs read each operand once, and that is all there is to do.
 #include "hlo/dot.h"
@@ -14,6 +14,7 @@
 #include "pass/rules.h"
 
 #define INNER_MIN 16384 // elements
+#define OUTER_MIN 32    // rows and columns of a product without contraction that the array is right for
 
 // Batch and contracting dimensions of lhs as they lie; for each the one of rhs that goes with it.
 typedef struct Match {
@@ -99,8 +100,8 @@ static ValueId spread(Walk *w, const HloOp *op, int side, int64_t free, TypeId t
 
 static ValueId outer(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
-    HloType l = *hlo_value_type(h, hlo_operand(h, op, 0)), out = *hlo_value_type(h, op->results);
-    if (!dot_on_tensor_engine(h, op) || dot_dims(op).nc || out.elems < INNER_MIN)
+    HloType l = *hlo_value_type(h, hlo_operand(h, op, 0)), r = *hlo_value_type(h, hlo_operand(h, op, 1)), out = *hlo_value_type(h, op->results);
+    if (!dot_on_tensor_engine(h, op) || dot_dims(op).nc || out.elems < INNER_MIN || (out.elems / l.elems >= OUTER_MIN && out.elems / r.elems >= OUTER_MIN))
         return 0;
     TypeId wide = hlo_type_tensor(h, DT_F32, out.rank, out.dims);
     ValueId x = spread(w, op, 0, dot_dims(op).nb, wide), y = spread(w, op, 1, l.rank, wide);
@@ -108,7 +109,7 @@ static ValueId outer(Walk *w, const HloOp *op) {
 }
 
 const Rule inner_rules[] = {
-    {"product that contracts nothing: the elementwise product", HLO_DOT_GENERAL, RULE_ZERO, outer},
+    {"product of short vectors that contracts nothing: the elementwise product", HLO_DOT_GENERAL, RULE_ZERO, outer},
     {"product without free dimensions: the sum of an elementwise product", HLO_DOT_GENERAL, RULE_ORDER, inner},
     {"convolution by patches of few channels: a product over them", HLO_CONVOLUTION, RULE_ORDER, conv_by_patches},
     {0},

@@ -225,7 +225,7 @@ static const Case cases[] = {
      "%xs = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<8192xf32>) -> tensor<2x8192xf32>\n %p = stablehlo.reshape %xs : (tensor<2x8192xf32>) -> tensor<8192x2xf32>\n"
      "%ys = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<8192xf32>) -> tensor<2x8192xf32>\n %q = stablehlo.reshape %ys : (tensor<2x8192xf32>) -> tensor<8192x2xf32>\n"
      "%r = stablehlo.dot_general %p, %q, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<8192x2xf32>, tensor<8192x2xf32>) -> tensor<8192xf32>"},
-    {"product that contracts nothing", "%x: tensor<8192xf32>, %y: tensor<2xf32>", "tensor<8192x2xf32>",
+    {"product of short vectors", "%x: tensor<8192xf32>, %y: tensor<2xf32>", "tensor<8192x2xf32>",
      "%ys = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<2xf32>) -> tensor<8192x2xf32>\n"
      "%r = stablehlo.dot_general %x, %ys, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<8192xf32>, tensor<8192x2xf32>) -> tensor<8192x2xf32>"},
     {"convolution by patches", "%x: tensor<2x1x3x4xf32>, %w: tensor<5x1x1x2xf32>", "tensor<2x5x3x2xf32>",
@@ -234,6 +234,10 @@ static const Case cases[] = {
     {"convolution by patches", "%x: tensor<4x1x3x3xf32>, %w: tensor<2x1x1x5xf32>", "tensor<3x2x5x3xf32>",
      "%r = \"stablehlo.convolution\"(%x, %w) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[0, f, 1, b]x[0, 1, i, o]->[b, 0, f, 1]>, feature_group_count = 1 : i64, "
      "rhs_dilation = array<i64: 2, 3>}> : (tensor<4x1x3x3xf32>, tensor<2x1x1x5xf32>) -> tensor<3x2x5x3xf32>"},
+    {"Fourier transform", "%x: tensor<1024x8xf32>", "tensor<2048x5xf32>",
+     "%y = stablehlo.concatenate %x, %x, dim = 0 : (tensor<1024x8xf32>, tensor<1024x8xf32>) -> tensor<2048x8xf32>\n"
+     "%f = \"stablehlo.fft\"(%y) <{fft_length = array<i64: 8>, fft_type = #stablehlo<fft_type RFFT>}> : (tensor<2048x8xf32>) -> tensor<2048x5xcomplex<f32>>\n"
+     "%r = stablehlo.imag %f : (tensor<2048x5xcomplex<f32>>) -> tensor<2048x5xf32>"},
     {"reduce_window beyond", "%x: " F, F,
      "%n = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
      "%r = \"stablehlo.reduce_window\"(%x, %n) <{window_dimensions = array<i64: 1, 3>, padding = dense<[[0, 0], [1, 1]]> : tensor<2x2xi64>}> ({ ^bb0(%a: tensor<f32>, "
