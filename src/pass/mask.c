@@ -9,6 +9,7 @@
 // below -2e38 count as -inf: no score is lower than f32's lowest, and those between it and 0.7 of it are a step before their product overflows; a
 // row of nothing else sees the columns that count. Each value has a
 // fact about its masked columns; a program qualifies when every reduction and every result sees one that changes nothing.
+// Of two masks joined by `and` (causal, and a window) what the causal one masks is left out, where that becomes -inf.
 // Every row must have a column that counts. Scores are numbers: of a row with NaN or all of -inf this leaves NaN in the columns that count.
 #include "pass/mask.h"
 
@@ -46,7 +47,7 @@ static ValueId whole_rows(const Hlo *h, ValueId v) { // before reshapes that lea
 typedef struct Mask { // of `all` columns
     const Hlo *h;
     int64_t all, rows; // rows: after which it begins again; 0: not at all
-    bool constant;
+    bool constant, some; // some: others are masked too
     const uint8_t *data;
     Affine a; // of columns; its counter is the row. Compared with zero
     int64_t direction;
@@ -82,9 +83,29 @@ static void row_range(const AffineReader *reader, uint32_t loop, int64_t *first,
     *first = 0, *last = ((const Inside *)reader->of)->m - 1;
 }
 
+static bool mask_at(const Mask *m, int64_t row, int64_t col) { // of the whole mask
+    if (m->constant)
+        return m->data[row * m->all + col] != 0;
+    return affine_compare(m->direction, m->a.at.mul * row + m->a.by[0] * col + m->a.at.add);
+}
+
+static bool inner_mask(const Hlo *h, const HloOp *rows, OpId id, Mask *m);
+
+// Of two masks the one that masks the first row's last columns.
+static bool joint_mask(const Hlo *h, const HloOp *rows, const HloOp *op, Mask *m) {
+    for (uint32_t i = 0; i < op->noperands; i++) {
+        OpId def = h->values.at[hlo_operand(h, op, i)].def;
+        if (def && inner_mask(h, rows, def, m) && !mask_at(m, 0, m->all - 1))
+            return m->some = true;
+    }
+    return false;
+}
+
 // A comparison inside a row program.
 static bool inner_mask(const Hlo *h, const HloOp *rows, OpId id, Mask *m) {
     const HloOp *op = hlo_at(h, id);
+    if (op->code == HLO_AND)
+        return joint_mask(h, rows, op, m);
     Inside in = {.rows = rows};
     AffineReader r = {h, &in, vector_count, row_range};
     Affine x, y;
@@ -106,7 +127,7 @@ static bool made_mask(const Hlo *h, OpId rows, ValueId v, Mask *m) {
     OpId def = h->values.at[hlo_operand(h, hlo_at(h, r->ops.at[r->ops.n - 1]), v - op->results)].def;
     if (!def || !inner_mask(h, op, def, &in) || in.all != m->all)
         return false;
-    m->a = in.a, m->direction = in.direction;
+    m->a = in.a, m->direction = in.direction, m->some = in.some;
     return true;
 }
 
@@ -126,12 +147,6 @@ static bool mask_known(const Hlo *h, ValueId v, Mask *m) {
         return a->kind == HA_TENSOR && !hlo_tensor_is_splat(h, a);
     }
     return op->code == HLO_ROWS && made_mask(h, def, v, m);
-}
-
-static bool mask_at(const Mask *m, int64_t row, int64_t col) { // of the whole mask
-    if (m->constant)
-        return m->data[row * m->all + col] != 0;
-    return affine_compare(m->direction, m->a.at.mul * row + m->a.by[0] * col + m->a.at.add);
 }
 
 // --- what becomes of masked columns ------------------------------------------------------------------
@@ -176,12 +191,14 @@ static bool same_mask(const Look *l, const HloOp *rows, ValueId v) { // as the o
     const HloRegion *r = hlo_op_region(l->h, rows, 0);
     OpId def = l->h->values.at[v].def;
     Mask m;
+    if (l->as.some)
+        return false; // columns that count may be masked
     if (rows == l->rows && v == l->mask)
         return true;
     if (!def && v >= r->args && v - r->args < rows->noperands)
         return l->mask - hlo_op_region(l->h, l->rows, 0)->args < l->rows->noperands &&
                hlo_operand(l->h, rows, v - r->args) == hlo_operand(l->h, l->rows, l->mask - hlo_op_region(l->h, l->rows, 0)->args);
-    return def && !l->as.constant && inner_mask(l->h, rows, def, &m) && m.all == l->as.all && m.direction == l->as.direction &&
+    return def && !l->as.constant && inner_mask(l->h, rows, def, &m) && !m.some && m.all == l->as.all && m.direction == l->as.direction &&
            m.a.at.mul == l->as.a.at.mul && m.a.by[0] == l->as.a.by[0] && m.a.at.add == l->as.a.at.add;
 }
 
@@ -310,7 +327,7 @@ static bool columns_are_nothing(Look *l, const HloRegion *r, const bool *feeds) 
                 return false;
             continue;
         }
-        bool zeros = op->code == HLO_SELECT && hlo_operand(h, op, 0) == l->mask &&
+        bool zeros = op->code == HLO_SELECT && !l->as.some && hlo_operand(h, op, 0) == l->mask &&
                      fact_of(l, hlo_operand(h, op, 1)).is == CLASS_ZERO && of_number(h, hlo_operand(h, op, 2)).is == CLASS_ZERO;
         if (zeros && l->nidle < MASK_IDLE)
             l->idle[l->nidle++] = r->ops.at[i];
@@ -373,8 +390,8 @@ static bool set_widths(Compile *c, const Mask *mask, int64_t m, int64_t n, Maske
         uint32_t *at = &out[row / PARTS];
         need = need < n ? need : n;
         *at = need > *at ? (uint32_t)need : *at;
-        if (row % PARTS == 0 || r.clear < clear[row / PARTS])
-            clear[row / PARTS] = (uint32_t)r.clear;
+        if (row % PARTS == 0 || r.clear < clear[row / PARTS] || mask->some)
+            clear[row / PARTS] = mask->some ? 0 : (uint32_t)r.clear;
     }
     o->widths = out, o->clear = clear;
     return out[tiles - 1] == n && tiles > 1; // every column counts for some row
