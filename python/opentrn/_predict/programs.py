@@ -143,22 +143,23 @@ def step(kind, n, m, u, types, optimizer, master, micros=1):
         result, pull = p.there(params, batch, key)
         return p.back(pull)[0], result
 
-    def run(params, wide, state, batch, key, count):
+    def run(own, rest, wide, state, batch, key, count):
+        params = p.changed(rest, own)
         if several:  # libraries begin the next when one is done
             add = lambda before, given: (lambda found: ([a + b for a, b in zip(before, found[0])], found[1]))(micro(params, *given))
             found, result = jax.lax.scan(add, [jnp.zeros(s, p.sums) for s in held(p.tree, u, u.zero > 1)], (batch, key))
         else:
             found, result = micro(params, batch, key)
-        own = [params[i] for i in p.learned]
         if u.zero in (1, 2):
             own = [replicas.own(u, v, w) for v, w in zip(p.tree, own)]
         new, state, stored = update(wide or own, state, found, count)
-        return p.changed(params, stored if master else new), new if master else [], state, result.sum()
+        return stored if master else new, new if master else [], state, result.sum()
 
     mine = _like(held(p.tree, u, u.zero > 0), moving(types, master))
     given = lambda shapes: [jax.ShapeDtypeStruct((micros, *v.shape), v.dtype) for v in shapes] if several else shapes
-    args = (p.params, mine if master else [], [mine] * OPTIMIZERS[optimizer][1], given(p.batch), given(p.key), jax.ShapeDtypeStruct((), jnp.float32))
-    return _over(u, run, args, donate_argnums=(0, 1, 2))
+    own, rest = [p.params[i] for i in p.learned], [None if i in p.learned else v for i, v in enumerate(p.params)]
+    args = (own, rest, mine if master else [], [mine] * OPTIMIZERS[optimizer][1], given(p.batch), given(p.key), jax.ShapeDtypeStruct((), jnp.float32))
+    return _over(u, run, args, donate_argnums=(0, 2, 3))
 
 
 # The optimizer: weights, two moments and gradients to weights and moments, clipped by the norm of all gradients. All of it has the type of the weights it
