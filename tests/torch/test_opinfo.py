@@ -14,7 +14,8 @@ if not shutil.which("g++") or torch._C._get_privateuse1_backend_name() != "neuro
 import opinfo  # noqa: E402
 
 ALWAYS = """index_reduce index_put masked_select unique frexp polar igamma mode hash_tensor special.hermite_polynomial_h
-_upsample_bilinear2d_aa histogram histogramdd nn.functional.multilabel_margin_loss geqrf ormqr""".split()
+_upsample_bilinear2d_aa histogram histogramdd nn.functional.multilabel_margin_loss geqrf ormqr
+nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d multinomial normal to_sparse""".split()
 OFTEN = """abs arange baddbmm cat cumsum gather isclose layer_norm linspace masked_fill matmul mean nn.functional.conv2d
 nn.functional.gelu nn.functional.grid_sample nn.functional.interpolate nn.functional.max_pool2d nn.functional.nll_loss
 _segment_reduce scatter_reduce softmax sort stack std tril unfold var where nn.functional.pdist cummax sub""".split()

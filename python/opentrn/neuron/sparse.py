@@ -26,6 +26,12 @@ def _coalesce(x):
     return _make(torch.stack(rows), total, x.shape, True)
 
 
+def _from_dense(x, sparse_dim):
+    taken = (x != 0).flatten(sparse_dim).any(-1) if sparse_dim < x.dim() else x != 0
+    indices = taken.nonzero().t().contiguous()
+    return _make(indices, x[tuple(indices)], x.shape, True)
+
+
 def _add_(x, y, *, alpha=1):
     if x.is_sparse:
         return x.copy_(_add(x, y, alpha=alpha))
@@ -178,6 +184,7 @@ def install():
     library = torch_library.Library("aten", "IMPL")
     for name, kernel in (_KERNELS | _PRODUCTS | {"_sparse_sparse_matmul": _mm}).items():
         library.impl(name, torch._disable_dynamo(kernel), "SparsePrivateUse1")
+    library.impl("_to_sparse.sparse_dim", torch._disable_dynamo(_from_dense), "PrivateUse1")
     for name, kernel in (_PRODUCTS | _ROWS).items():
         library.impl(name, torch._disable_dynamo(kernel), "SparseCsrPrivateUse1")
     return library

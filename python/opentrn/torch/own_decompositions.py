@@ -183,6 +183,38 @@ def _adaptive_max_pool(n):
     return pool
 
 
+def _windows_from(sample, size, wanted, kernel):
+    """[planes, wanted, kernel]: the elements that each output looks at; a sample for each plane moves all windows but the last."""
+    last = torch.full_like(sample, size - kernel, dtype=torch.int64).unsqueeze(-1)
+    begin = last
+    if wanted > 1:
+        alpha = torch.full_like(sample, size - kernel) / (wanted - 1)
+        steps = torch.arange(wanted - 1, dtype=sample.dtype, device=sample.device) + sample.unsqueeze(-1)
+        begin = (steps * alpha.unsqueeze(-1)).trunc() - (sample * alpha).trunc().unsqueeze(-1)
+        begin = torch.cat([begin.to(torch.int64), last], -1)
+    return begin.unsqueeze(-1) + torch.arange(kernel, device=sample.device)
+
+
+def _fractional_max_pool(n):
+    def pool(x, kernel, wanted, samples):
+        if x.numel() == 0:
+            return NotImplemented
+        sizes, planes = x.shape[-n:], x.shape[: x.dim() - n]
+        y, count = x.reshape(-1, *sizes), planes.numel()
+        flat = torch.arange(sizes.numel(), device=x.device).reshape(1, *sizes).expand(y.shape)
+        samples = samples.reshape(count, n).flip(1) if n == 2 else samples.reshape(count, n)  # of a plane, the width's comes first
+        for i in range(n):
+            places = _windows_from(samples[:, i], sizes[i], wanted[i], kernel[i]).reshape(count, *[1] * (2 * i), -1, *[1] * (n - 1 - i))
+            shape = [p if d == 1 + 2 * i else s for d, (s, p) in enumerate(zip(y.shape, places.shape, strict=True))]
+            y, flat = (t.gather(1 + 2 * i, places.expand(shape)).unflatten(1 + 2 * i, (wanted[i], kernel[i])) for t in (y, flat))
+        order = [0, *range(1, 2 * n, 2), *range(2, 2 * n + 1, 2)]  # outputs first, the elements of a window last
+        y, flat = (t.permute(order).flatten(n + 1) for t in (y, flat))
+        best = y.argmax(-1, keepdim=True)
+        return tuple(t.gather(-1, best).reshape(*planes, *wanted) for t in (y, flat))
+
+    return pool
+
+
 # --- writing at places that tensors name ----------------------------------------------------------
 
 
@@ -670,6 +702,8 @@ OWN = {
     aten.max_pool3d_with_indices_backward.default: _max_pool3d_backward,
     aten.adaptive_max_pool2d.default: _adaptive_max_pool(2),
     aten.adaptive_max_pool3d.default: _adaptive_max_pool(3),
+    aten.fractional_max_pool2d.default: _fractional_max_pool(2),
+    aten.fractional_max_pool3d.default: _fractional_max_pool(3),
     aten.adaptive_max_pool2d_backward.default: lambda g, x, i: to_places(g, x, i, 2),
     aten.adaptive_max_pool3d_backward.default: lambda g, x, i: to_places(g, x, i, 3),
 }
