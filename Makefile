@@ -22,6 +22,7 @@
 # make fleet        13 kinds of parallel program over layouts of processes: the same bits, and bytes on the wire beside XLA's; T=tp,moe
 # make jax-processes JAX=folder   JAX's own tests of several processes, on 2 and 4, beside its CPU backend
 # make opinfo             PyTorch operator samples on the device `neuron` (ROAD=graph: captured); needs ./dev test-torch once
+# make device-tests TORCH=folder   PyTorch's own tests for any device (NAMES="test_torch test_view_ops"), the share that passes and what fails
 # make eager              host time of small eager operators on it beside the CPU
 # make wheel-check  the Python package as a stranger gets it: sdist, wheel, fresh environments; needs a network
 # make abi HEADER=pjrt_c_api.h    our PJRT declarations against the official ones
@@ -217,6 +218,11 @@ unedited: all
 opinfo: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python tests/torch/opinfo.py $(if $(ROAD),--road=$(ROAD)) $(T)
 
+# PyTorch's tests for any device; TORCH: its sources, NAMES: files of TORCH/test.
+device-tests: all
+	@[ -n "$(TORCH)" ] || { echo "usage: make device-tests TORCH=path/to/pytorch [NAMES=test_torch] [T=name]"; exit 2; }
+	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python -W ignore scripts/device_tests.py $(TORCH) $(NAMES) $(if $(T),--only='$(T)')
+
 eager: all
 	@OTRN_PJRT_LIBRARY=$(abspath $(BUILD)/libotrn.so) PYTHONPATH=python .venv/bin/python bench/eager_bench.py $(if $(T),--only='$(T)')
 
@@ -277,6 +283,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers fleet jax-processes ranks opinfo eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition sane
+.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers fleet jax-processes ranks opinfo device-tests eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition sane
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)
