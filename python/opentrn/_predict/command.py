@@ -163,7 +163,7 @@ def job_of(o):
         if given[name] is not None and given[name] < 1:
             raise Fault(f"--{name}={given[name]}: a whole number above 0 is needed")
     rest = (given["tp"] or 1) * (given["pp"] or 1) * (given["cp"] or 1)
-    batch = o.global_batch or (given["dp"] or max(have // rest, 1)) * (given["micro_batch"] or 1) * (4 * given["pp"] if given["pp"] else 1)
+    batch = o.global_batch or (given["dp"] or (have // rest if have % rest == 0 else have)) * (given["micro_batch"] or 1) * (4 * given["pp"] if given["pp"] else 1)
     return layout.Job(m, machine, o.nodes, size.tokens_of(m, seq), batch, o.precision, o.optimizer, o.lora, o.software, o.as_of and software.as_of(o.as_of, machine)), given
 
 

@@ -207,7 +207,7 @@ def read(path):
 def model(c, path="configuration"):
     kind = c.get("model_type") if isinstance(c, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        raise Fault(f"{path}: {_unknown(c)}", f"known are {', '.join(KINDS)}")
+        raise Fault(f"{path}: {_unknown(c)}", f"known are {', '.join(KINDS)}; a model with the layers of one of these (as phi3 has llama's, roberta bert's) is priced by its name as model_type")
     try:
         c = _told(c)
         _check(c, kind, path)

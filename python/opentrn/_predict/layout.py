@@ -178,6 +178,8 @@ def _check_model(job, x, m):
         raise Fault(f"an MLP of {m.hidden} cannot be shared by tp {x.tp}")
     if x.chunks > 1 and m.task == "span":
         raise Fault(f"a pipeline over {m.kind}, an encoder and a decoder, has its stages whole", "--schedule=1f1b --chunks=1")
+    if x.chunks > 1 and x.pp == 1:
+        raise Fault(f"an interleaved pipeline, of {x.chunks} pieces a stage, has two stages or more, and pp is 1", "--schedule=1f1b --chunks=1, or --pp=2")
     if x.pp > (m.layers + m.decoder) // x.chunks:
         raise Fault(f"{m.layers + m.decoder} layers cannot be {x.pp} stages of {x.chunks}")
     if x.cp > 1 and (m.task != "lm" or job.seq % (2 * x.cp)):
@@ -198,7 +200,7 @@ def nearest(job, x):
             continue
         dp = have // (tp * cp * pp)
         ep = _divisors(math.gcd(dp, job.model.experts or 1), x.ep)[-1]
-        y = dataclasses.replace(x, tp=tp, cp=cp, pp=pp, dp=dp, ep=ep, chunks=1 if job.model.decoder else min(x.chunks, max(job.model.layers // pp, 1)))
+        y = dataclasses.replace(x, tp=tp, cp=cp, pp=pp, dp=dp, ep=ep, chunks=1 if job.model.decoder or pp == 1 else min(x.chunks, max(job.model.layers // pp, 1)))
         try:
             _check_model(job, y, job.model)
         except Fault:

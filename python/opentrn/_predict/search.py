@@ -85,7 +85,7 @@ def _undivided(job, given):
 def schedules(m, pp, given):
     """Those of a pipeline, as fields of Layout: what is given, else 1f1b with stages whole and in two pieces."""
     told = scheduled({k: given[k] for k in ("schedule", "chunks") if given.get(k) is not None})
-    return [told] if told or pp == 1 or m.decoder or m.layers % (2 * pp) else [{}, scheduled({"chunks": 2})]
+    return [{}] if pp == 1 else [told] if told or m.decoder or m.layers % (2 * pp) else [{}, scheduled({"chunks": 2})]
 
 
 def least_memory(job, x):
