@@ -62,6 +62,8 @@ static inline Mem ring_next(Ring *r) { return ring_at(r, ring_turn(r)); }
 // --- instructions over views: counts, strides and waits follow from the operands -------------------
 
 void put_dma(Emit *e, int queue, View dst, View src); // by the sequencer that the queue belongs to
+// A queue begins a transfer now and then only, so what a loop stacks up takes turns, two by two: whoever waits for a lone copy has one wait.
+uint8_t put_piece_queue(const Emit *e, const Step *s);
 void put_dma_by(Emit *e, int engine, int queue, View dst, View src);
 void put_bytes(Emit *e, int engine, int queue, uint64_t dst, uint64_t src, uint64_t bytes); // HBM to HBM, one run
 void put_copy(Emit *e, int engine, View dst, View src);

@@ -129,7 +129,7 @@ void emit_dynamic(Emit *e, const Step *s) {
     size_t size = dtype_bytes(d.dtype);
     uint64_t out = emit_addr(e, e->l->refs.at[s->outs]), first = emit_addr(e, ins[0]);
     if (d.update && first != out)
-        put_bytes(e, ENG_SYNC, QUEUE_COPY, out, first, (uint64_t)hlo_value_type(e->l->h, op->results)->elems * size);
+        put_bytes(e, ENG_SYNC, put_piece_queue(e, s), out, first, (uint64_t)hlo_value_type(e->l->h, op->results)->elems * size);
     NestTerm term = {.on_dst = d.update};
     for (int i = 0; i < d.count; i++) {
         Form f = d.unknown[i].form;
@@ -150,6 +150,6 @@ void emit_dynamic(Emit *e, const Step *s) {
     uint64_t part = d.update ? emit_addr(e, ins[1]) : out;
     if (d.update)
         nest_swap(&d.nest);
-    nest_put(e, &d.nest, ENG_SYNC, QUEUE_COPY, d.update ? part : first, d.update ? out : part, d.dtype, &term);
+    nest_put(e, &d.nest, ENG_SYNC, put_piece_queue(e, s), d.update ? part : first, d.update ? out : part, d.dtype, &term);
     e->reach = e->below = 0;
 }

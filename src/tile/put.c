@@ -37,6 +37,14 @@ void put_inst(Emit *e, IsaInst in, const View *dst, const View *src, const View 
     emit_inst(e, in, reads, n, writes, nwrites);
 }
 
+uint8_t put_piece_queue(const Emit *e, const Step *s) {
+    static const uint8_t turns[] = {QUEUE_COPY, QUEUE_CAST, QUEUE_IN4, QUEUE_IN3};
+    uint32_t before = 0;
+    while (before < 31 && s - before > e->l->steps.at && (s - before - 1)->kind == STEP_DYNAMIC)
+        before++;
+    return turns[before / 2 % 4];
+}
+
 void put_dma_by(Emit *e, int engine, int queue, View dst, View src) { put_inst(e, isa_dma(engine, queue, dst, src), &dst, &src, NULL); }
 
 void put_dma(Emit *e, int queue, View dst, View src) {
