@@ -10,6 +10,7 @@
 
 #include "base/draw.h"
 #include "base/num.h"
+#include "mach/cost.h"
 
 #define WIDTH_MAX 4096
 #define GROUP_WIDTH 1024
@@ -137,10 +138,23 @@ static bool may_lie_together(const RowOp *r, int64_t g) {
     return fits;
 }
 
+// What so many rows a partition cost that others do not: idle partitions, and loads of what repeats, one for each time it does.
+static double together_ns(const RowOp *r, int64_t g) {
+    int64_t rows = r->rows / g, parts = min64(rows, PARTITIONS), ops = 0, loads = 0;
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
+        const Node *n = rows_node(r, i);
+        ops += n->kind == NODE_OP && n->full;
+        if (n->kind == NODE_INPUT && n->full && rows_input_period(r, n) > g)
+            loads += ceil_div(parts * g, rows_input_period(r, n));
+    }
+    const ChipFile *c = r->e->chip;
+    return (double)ceil_div(rows, PARTITIONS) * ((double)ops * cost_pass(c, ENG_VECTOR, (double)(g * r->cols)) + (double)loads * c->dma_issue_ns);
+}
+
 static int64_t rows_together(const RowOp *r) {
     int64_t best = 1, unit = r->nparts ? r->parts_unit : 1; // a sum over rows has so many as one
-    for (int64_t g = max64(2, unit); (g == unit || g * r->cols <= GROUP_WIDTH) && r->rows / g >= PARTITIONS && (!r->group_most || g <= r->group_most); g += unit)
-        if (may_lie_together(r, g))
+    for (int64_t g = max64(2, unit); (g == unit || g * r->cols <= GROUP_WIDTH) && (!r->group_most || g <= r->group_most); g += unit)
+        if (may_lie_together(r, g) && (r->rows / g >= PARTITIONS || (!r->nparts && together_ns(r, g) < together_ns(r, best))))
             best = g;
     return best;
 }
