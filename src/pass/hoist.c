@@ -18,6 +18,12 @@ typedef struct Hoist {
     Compile *c;
     Hlo *h;
     Walk w;
+    bool (*takes)(struct Hoist *p, OpId id, OpList *ops); // an op away from the body, whose ops so far these are
+    // of the loop in hand:
+    LoopCount count;
+    ValueMap outside; // its constants, as they stand before it
+    bool *inside;     // per value: the body has it of its own
+    uint32_t nvalues; // that there were
 } Hoist;
 
 static bool is_single(const Hlo *h, const HloOp *op) {
@@ -69,13 +75,13 @@ static bool is_the_same(const Hlo *h, const HloOp *op, const bool *inside) {
 }
 
 // The constant as it stands before the loop.
-static ValueId constant_outside(Hoist *p, ValueMap *outside, ValueId v) {
-    ValueId there = value_map_get(outside, v);
+static ValueId constant_outside(Hoist *p, ValueId v) {
+    ValueId there = value_map_get(&p->outside, v);
     if (there)
         return there;
-    OpId made = value_map_copy(p->h, p->c->scratch, outside, hlo_def(p->h, v));
+    OpId made = value_map_copy(p->h, p->c->scratch, &p->outside, hlo_def(p->h, v));
     there = walk_push(&p->w, made);
-    value_map_set(p->c->scratch, outside, v, there);
+    value_map_set(p->c->scratch, &p->outside, v, there);
     return there;
 }
 
@@ -88,12 +94,12 @@ static ValueId push_before(Hoist *p, OpId id) {
     return walk_push(&p->w, id);
 }
 
-static void hoist(Hoist *p, ValueMap *outside, const bool *inside, OpId id) {
+static void hoist(Hoist *p, OpId id) {
     HloOp op = *hlo_at(p->h, id);
     for (uint32_t k = 0; k < op.noperands; k++) {
         ValueId v = hlo_operand(p->h, &op, k);
-        if (inside[v])
-            p->h->operands.at[op.operands + k] = constant_outside(p, outside, v);
+        if (p->inside[v])
+            p->h->operands.at[op.operands + k] = constant_outside(p, v);
     }
     ValueId there = push_before(p, id);
     for (uint32_t k = 0; k < op.nresults && there != op.results; k++)
@@ -120,22 +126,14 @@ static bool *values_inside(Hoist *p, const HloRegion *body) {
 static void visit(void *pass, OpId id) {
     Hoist *p = pass;
     Hlo *h = p->h;
-    LoopCount count;
-    if (is_counted(h, id, &count)) {
+    if (is_counted(h, id, &p->count)) {
         RegionId body = h->op_regions.at[hlo_at(h, id)->regions + 1];
         const HloRegion was = h->regions.at[body];
-        bool *inside = values_inside(p, &was);
-        ValueMap outside = {0};
         OpList ops = {0};
+        p->inside = values_inside(p, &was), p->nvalues = h->values.n, p->outside = (ValueMap){0};
         for (uint32_t i = 0; i < was.ops.n; i++) {
             walk_operands(&p->w, was.ops.at[i]);
-            const HloOp *op = hlo_at(h, was.ops.at[i]);
-            bool same = may_stand_outside(h, op) && is_the_same(h, op, inside);
-            for (uint32_t k = 0; k < op->nresults; k++)
-                inside[op->results + k] = !same;
-            if (same)
-                hoist(p, &outside, inside, was.ops.at[i]);
-            else
+            if (!p->takes(p, was.ops.at[i], &ops))
                 VEC_PUSH(p->c->scratch, &ops, was.ops.at[i]);
         }
         walk_set_ops(h, body, &ops);
@@ -144,29 +142,40 @@ static void visit(void *pass, OpId id) {
     walk_push(&p->w, id);
 }
 
-static void each_loop(Compile *c, WalkVisit visit) {
-    Hoist p = {.c = c, .h = c->hlo};
+static void each_loop(Compile *c, bool (*takes)(Hoist *p, OpId id, OpList *ops)) {
+    Hoist p = {.c = c, .h = c->hlo, .takes = takes};
     walk_init(&p.w, c);
     p.w.depth = WALK_CONTROL;
     walk_rewrite(&p.w, hlo_main(c->hlo)->body, visit, &p);
 }
 
-void pass_hoist(Compile *c) { each_loop(c, visit); }
+static bool takes_same(Hoist *p, OpId id, OpList *ops) {
+    (void)ops;
+    const HloOp *op = hlo_at(p->h, id);
+    bool same = may_stand_outside(p->h, op) && is_the_same(p->h, op, p->inside);
+    for (uint32_t k = 0; k < op->nresults; k++)
+        p->inside[op->results + k] = !same;
+    if (same)
+        hoist(p, id);
+    return same;
+}
+
+void pass_hoist(Compile *c) { each_loop(c, takes_same); }
 
 // --- pieces that are converted -----------------------------------------------------------------------
 
 // The slice of a tensor from outside the loop that a value is a reshape of; 0: it is none.
-static OpId piece_of(const Hlo *h, ValueId v, const bool *inside, uint32_t n) {
-    const HloOp *op = hlo_def_as(h, before_reshapes(h, v), HLO_DYNAMIC_SLICE);
-    ValueId whole = op ? hlo_operand(h, op, 0) : 0;
-    return op && (whole >= n || !inside[whole]) ? h->values.at[op->results].def : 0; // also one that was converted before
+static OpId piece_of(const Hoist *p, ValueId v) {
+    const HloOp *op = hlo_def_as(p->h, before_reshapes(p->h, v), HLO_DYNAMIC_SLICE);
+    ValueId whole = op ? hlo_operand(p->h, op, 0) : 0;
+    return op && (whole >= p->nvalues || !p->inside[whole]) ? p->h->values.at[op->results].def : 0; // also one that was converted before
 }
 
 // A bias or a norm's scale: the transfers of all of them take less time than those of the pieces take to begin.
-static bool is_quicker_whole(const Hoist *p, const HloOp *convert, ValueId whole, const LoopCount *count) {
+static bool is_quicker_whole(const Hoist *p, const HloOp *convert, ValueId whole) {
     const HloType *from = hlo_value_type(p->h, whole), *to = hlo_value_type(p->h, convert->results);
     double bytes = (double)from->elems * (double)(dtype_bytes(from->dtype) + dtype_bytes(to->dtype));
-    return p->c->chip && hlo_is_plain(from) && hlo_is_plain(to) && cost_stream(p->c->chip, bytes) < (double)count->trips * cost_reach(p->c->chip);
+    return p->c->chip && hlo_is_plain(from) && hlo_is_plain(to) && cost_stream(p->c->chip, bytes) < (double)p->count.trips * cost_reach(p->c->chip);
 }
 
 // The piece of the converted whole, in the form that the converted piece had.
@@ -183,29 +192,13 @@ static ValueId converted_piece(Hoist *p, OpList *ops, const HloOp *convert, OpId
     return walk_push_to(&p->w, ops, hlo_op(h, HLO_RESHAPE, convert->loc, 1, &made, 1, &h->values.at[convert->results].type));
 }
 
-static void visit_pieces(void *pass, OpId id) {
-    Hoist *p = pass;
-    Hlo *h = p->h;
-    LoopCount count;
-    if (is_counted(h, id, &count)) {
-        RegionId body = h->op_regions.at[hlo_at(h, id)->regions + 1];
-        const HloRegion was = h->regions.at[body];
-        const bool *inside = values_inside(p, &was);
-        uint32_t nvalues = h->values.n;
-        OpList ops = {0};
-        for (uint32_t i = 0; i < was.ops.n; i++) {
-            walk_operands(&p->w, was.ops.at[i]);
-            const HloOp op = *hlo_at(h, was.ops.at[i]);
-            OpId slice = op.code == HLO_CONVERT ? piece_of(h, hlo_operand(h, &op, 0), inside, nvalues) : 0;
-            if (slice && is_quicker_whole(p, &op, hlo_operand(h, hlo_at(h, slice), 0), &count))
-                walk_replace(&p->w, op.results, converted_piece(p, &ops, &op, slice));
-            else
-                VEC_PUSH(p->c->scratch, &ops, was.ops.at[i]);
-        }
-        walk_set_ops(h, body, &ops);
-        walk_region(&p->w, body);
-    }
-    walk_push(&p->w, id);
+static bool takes_piece(Hoist *p, OpId id, OpList *ops) {
+    const HloOp op = *hlo_at(p->h, id);
+    OpId slice = op.code == HLO_CONVERT ? piece_of(p, hlo_operand(p->h, &op, 0)) : 0;
+    bool quicker = slice && is_quicker_whole(p, &op, hlo_operand(p->h, hlo_at(p->h, slice), 0));
+    if (quicker)
+        walk_replace(&p->w, op.results, converted_piece(p, ops, &op, slice));
+    return quicker;
 }
 
-void pass_pieces(Compile *c) { each_loop(c, visit_pieces); }
+void pass_pieces(Compile *c) { each_loop(c, takes_piece); }
