@@ -70,16 +70,15 @@ static void bind_value(Hlo *h, RegionId body, ValueId arg, const otrn_type *give
     r->ops.at[0] = id;
 }
 
-// An argument that is returned as it is takes its type along.
-static void bind_results(Hlo *h, HloFunc *f) {
+void pass_bind_results(Hlo *h, HloFunc *f) {
     const HloRegion *r = &h->regions.at[f->body];
     const HloOp *ret = hlo_at(h, r->ops.at[r->ops.n - 1]);
-    TypeId *types = ARENA_NEWN(h->arena, TypeId, f->nargs + f->nresults + 1);
-    for (uint32_t i = 0; i < f->nargs; i++)
+    TypeId *types = ARENA_NEWN(h->arena, TypeId, r->nargs + ret->noperands + 1);
+    for (uint32_t i = 0; i < r->nargs; i++)
         types[i] = h->values.at[r->args + i].type;
-    for (uint32_t i = 0; i < f->nresults; i++)
-        types[f->nargs + i] = h->values.at[hlo_operand(h, ret, i)].type;
-    f->result_types = types + f->nargs;
+    for (uint32_t i = 0; i < ret->noperands; i++)
+        types[r->nargs + i] = h->values.at[hlo_operand(h, ret, i)].type;
+    f->result_types = types + r->nargs;
 }
 
 bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t n) {
@@ -102,6 +101,6 @@ bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t
     for (uint32_t i = 0; values && i < body.nargs; i++)
         if (values[i])
             bind_value(h, f->body, body.args + i, &types[i], values[i]);
-    bind_results(h, f);
+    pass_bind_results(h, f); // an argument that is returned as it is takes its type along
     return true;
 }

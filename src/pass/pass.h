@@ -71,6 +71,7 @@ void pass_run(const PassRow *row, Compile *c);
 // Gives the entry's arguments of unknown size the types of what will be passed; false when there are no
 // such arguments, and nothing changes. values (NULL, or NULL where not wanted) makes integer scalars
 // constants.
+void pass_bind_results(Hlo *h, HloFunc *f); // it says of its results what they are now
 bool pass_bind(Hlo *h, const otrn_type *types, const void *const *values, size_t n);
 // What a graph needs before it has a meaning the evaluator can compute: sizes for all dimensions and no
 // quantised types. The passes of a compile do the same; a plain graph stays as it is.

@@ -301,17 +301,6 @@ static void check_region(Shapes *s, RegionId id) {
     }
 }
 
-static void set_signature(Hlo *h, HloFunc *f) {
-    HloRegion r = h->regions.at[f->body];
-    const HloOp *ret = hlo_at(h, r.ops.at[r.ops.n - 1]);
-    TypeId *types = ARENA_NEWN(h->arena, TypeId, r.nargs + ret->noperands + 1);
-    for (uint32_t i = 0; i < r.nargs; i++)
-        types[i] = h->values.at[r.args + i].type;
-    for (uint32_t i = 0; i < ret->noperands; i++)
-        types[r.nargs + i] = h->values.at[hlo_operand(h, ret, i)].type;
-    f->result_types = types + r.nargs;
-}
-
 static bool shape_is_data(const HloOp *op) {
     switch (op->code) {
     case HLO_DYNAMIC_BROADCAST_IN_DIM:
@@ -356,7 +345,7 @@ void pass_shapes(Compile *c) {
         shapes_grow(&s);
         shapes_region(&s, f->body);
         check_region(&s, f->body);
-        set_signature(h, f);
+        pass_bind_results(h, f);
     }
     if (!expand_needed(h))
         hlo_keep_only(h, f); // inline may have left functions for custom calls
