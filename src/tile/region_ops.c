@@ -276,29 +276,6 @@ void region_fold_end(Region *p, const Fold *f, const HloOp *op) {
         region_bind(p, op->results + k, f->regs[k]);
 }
 
-// reduce: element by element in row-major order, as body(accumulator, element).
-static void add_reduce(Region *p, const HloOp *op) {
-    uint32_t n = op->noperands / 2, ndims;
-    const int64_t *dims = hlo_ints(op, AK_DIMENSIONS, &ndims);
-    RShape in = region_shape(p, hlo_operand(p->h, op, 0)), out = region_shape(p, op->results);
-    Fold f = region_fold(p, n, out.elems);
-    for (int64_t i = 0; i < out.elems; i++)
-        for (uint32_t k = 0; k < n; k++)
-            f.regs[k][i] = region_operand(p, op, n + k)[0];
-    for (int64_t i = 0; i < in.elems; i++) {
-        int64_t at[OTRN_MAX_RANK], to[OTRN_MAX_RANK];
-        int rank = 0;
-        region_place(&in, i, at);
-        for (int d = 0; d < in.rank; d++)
-            if (!hlo_among(dims, ndims, d))
-                to[rank++] = at[d];
-        for (uint32_t k = 0; k < n; k++)
-            f.args[n + k] = region_operand(p, op, k) + i;
-        region_fold_in(p, &f, op, region_number(&out, to));
-    }
-    region_fold_end(p, &f, op);
-}
-
 static void add_map(Region *p, const HloOp *op) {
     RShape out = region_shape(p, op->results);
     const uint16_t **args = ARENA_NEWN(p->c->scratch, const uint16_t *, op->noperands + 1), *result;
@@ -406,7 +383,6 @@ bool region_tensor_op(Region *p, OpId id) {
     case HLO_DYNAMIC_SLICE: add_dynamic_slice(p, &op); return true;
     case HLO_DYNAMIC_UPDATE_SLICE: add_dynamic_update(p, &op); return true;
     case HLO_GATHER: add_gather(p, &op); return true;
-    case HLO_REDUCE: add_reduce(p, &op); return true;
     case HLO_MAP: add_map(p, &op); return true;
     case HLO_SORT: add_sort(p, &op); return true;
     case HLO_DOT_GENERAL: add_dot(p, &op); return true;

@@ -14,15 +14,20 @@
 
 typedef struct Win {
     PoolAxis axis[OTRN_MAX_RANK];
+    bool gone[OTRN_MAX_RANK]; // a reduction's window is all of these axes, which the result has not
     RShape in, box; // the operand; places in a window
 } Win;
 
 static Win win_of(Region *p, const HloOp *op) {
     Win w = {.in = region_shape(p, hlo_operand(p->h, op, 0))};
-    w.box.rank = w.in.rank;
+    w.box.rank = w.in.rank, w.box.elems = 1;
     for (int i = 0; i < w.in.rank; i++) {
-        w.axis[i] = pool_axis(op, (uint32_t)i, w.in.dims[i], 0);
-        w.box.dims[i] = w.axis[i].window;
+        uint32_t n = 0;
+        const int64_t *dims = op->code == HLO_REDUCE ? hlo_ints(op, AK_DIMENSIONS, &n) : NULL;
+        w.gone[i] = hlo_among(dims, n, i);
+        w.axis[i] = op->code == HLO_REDUCE ? (PoolAxis){.in = w.in.dims[i], .window = w.gone[i] ? w.in.dims[i] : 1, .stride = 1, .gap = 1, .in_gap = 1}
+                                           : pool_axis(op, (uint32_t)i, w.in.dims[i], 0);
+        w.box.elems *= w.box.dims[i] = w.axis[i].window;
     }
     return w;
 }
@@ -36,23 +41,25 @@ static int64_t win_elem(const Win *w, const int64_t *at, const int64_t *offset) 
     return region_number(&w->in, from);
 }
 
-// Padding and holes hold the init value and take part like any element.
-static void add_reduce_window(Region *p, const HloOp *op) {
+// Element by element in row-major order, as body(accumulator, element). Padding and holes hold the init value and take part like any element.
+static void add_reduce(Region *p, const HloOp *op) {
     uint32_t n = op->noperands / 2;
     RShape out = region_shape(p, op->results);
     Win w = win_of(p, op);
     Fold f = region_fold(p, n, out.elems);
     for (int64_t e = 0; e < out.elems; e++) {
-        int64_t at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK] = {0};
-        region_place(&out, e, at);
+        int64_t to[OTRN_MAX_RANK], at[OTRN_MAX_RANK], offset[OTRN_MAX_RANK] = {0};
+        region_place(&out, e, to);
+        for (int i = 0, d = 0; i < w.in.rank; i++)
+            at[i] = w.gone[i] ? 0 : to[d++];
         for (uint32_t k = 0; k < n; k++)
             f.regs[k][e] = region_operand(p, op, n + k)[0];
-        do {
+        for (bool more = w.box.elems > 0; more; more = region_next(&w.box, offset)) {
             int64_t from = win_elem(&w, at, offset);
             for (uint32_t k = 0; k < n; k++)
                 f.args[n + k] = from < 0 ? region_operand(p, op, n + k) : region_operand(p, op, k) + from;
             region_fold_in(p, &f, op, e);
-        } while (region_next(&w.box, offset));
+        }
     }
     region_fold_end(p, &f, op);
 }
@@ -221,7 +228,8 @@ static void add_convolution(Region *p, const HloOp *op) {
 bool region_window_op(Region *p, OpId id) {
     HloOp op = *hlo_at(p->h, id);
     switch (op.code) {
-    case HLO_REDUCE_WINDOW: add_reduce_window(p, &op); return true;
+    case HLO_REDUCE:
+    case HLO_REDUCE_WINDOW: add_reduce(p, &op); return true;
     case HLO_SELECT_AND_SCATTER: add_select_and_scatter(p, &op); return true;
     case HLO_SCATTER: add_scatter(p, &op); return true;
     case HLO_CONVOLUTION: add_convolution(p, &op); return true;
