@@ -49,6 +49,12 @@ static inline ValueId before_reshapes(const Hlo *h, ValueId v) {
 }
 // The same memory in other words: a reshape, or a broadcast that only adds dimensions of 1.
 bool is_reshape(const Hlo *h, const HloOp *op);
+// What those and broadcasts that only add dimensions of 1 make the value of.
+static inline ValueId before_forms(const Hlo *h, ValueId v) {
+    for (const HloOp *op = hlo_def(h, v); op && is_reshape(h, op); op = hlo_def(h, v))
+        v = hlo_operand(h, op, 0);
+    return v;
+}
 // Instructions over its elements that an elementwise op takes of an engine, about: parts of one where another does it beside its own.
 double hlo_instructions(const Hlo *h, const HloOp *op);
 // … and takes none where a function of the scalar engine reads it alone: x * r, x + r, with r the same along a row.

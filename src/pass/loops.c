@@ -148,10 +148,8 @@ static bool is_zero(const Hlo *h, ValueId v) {
 
 // The narrow float that a piece was before it was widened, behind reshapes; 0: it was none.
 static ValueId before_widening(const Hlo *h, ValueId piece) {
-    const HloOp *op = hlo_def(h, piece);
-    while (op && is_reshape(h, op))
-        op = hlo_def(h, hlo_operand(h, op, 0));
-    if (!op || op->code != HLO_CONVERT)
+    const HloOp *op = hlo_def_as(h, before_forms(h, piece), HLO_CONVERT);
+    if (!op)
         return 0;
     int from = hlo_value_type(h, hlo_operand(h, op, 0))->dtype, to = hlo_value_type(h, piece)->dtype;
     bool widens = (from == DT_BF16 || from == DT_F16) && (to == DT_F32 || to == DT_F64);

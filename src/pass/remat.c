@@ -58,12 +58,6 @@ typedef struct Remat {
     ValueId *stack_of;    // per node: where it is kept, 0: it is not
 } Remat;
 
-static ValueId beneath(const Remat *r, ValueId v) { // what it is the same memory as, in other words
-    for (const HloOp *op = hlo_def(r->h, v); op && is_reshape(r->h, op); op = hlo_def(r->h, v))
-        v = hlo_operand(r->h, op, 0);
-    return v;
-}
-
 static double bytes_of(const Remat *r, ValueId v) { return (double)hlo_type_bytes(hlo_value_type(r->h, v)); }
 
 // --- stacks -------------------------------------------------------------------------------------------
@@ -281,10 +275,7 @@ static const Stack *stack_with(const Remat *r, ValueId piece) {
     return NULL;
 }
 
-static bool is_carried(const Remat *r, ValueId v) {
-    const HloOp *op = hlo_def(r->h, v);
-    return !op || (is_reshape(r->h, op) && is_carried(r, hlo_operand(r->h, op, 0)));
-}
+static bool is_carried(const Remat *r, ValueId v) { return !hlo_def(r->h, before_forms(r->h, v)); }
 
 // A product that takes the operand, `made` in the first loop, where that is made: tiles of scores, beside them at most a tile of columns
 // (tile/block.c).
@@ -296,7 +287,7 @@ static bool takes_tiles(const Remat *r, const HloOp *dot, uint32_t operand, Valu
 
 // A product of the first loop that would take the value where it is made reads it in memory, once that is stored.
 static bool feeds_product(const Remat *r, ValueId v) {
-    v = beneath(r, v);
+    v = before_forms(r->h, v);
     for (Reader by = readers_of(&r->u, v); reader_next(&by);) {
         if (by.op->code == HLO_DOT_GENERAL && r->u.region[by.id] == r->body && takes_tiles(r, by.op, hlo_operand(r->h, by.op, 1) == v, v))
             return true;
@@ -327,7 +318,7 @@ static void note_readers(Remat *r) {
     for (uint32_t i = 0; i < r->stacks.n; i++) {
         const Stack *s = &r->stacks.at[i];
         for (Reader by = readers_of(&r->u, hlo_at(r->h, r->first)->results + s->k); s->later && reader_next(&by);)
-            r->read_whole[s->piece] |= is_read_whole(r, by.op->results, beneath(r, s->piece), 6);
+            r->read_whole[s->piece] |= is_read_whole(r, by.op->results, before_forms(r->h, s->piece), 6);
     }
     for (uint32_t i = 0; i < r->values.n; i++) {
         ValueId v = r->values.at[i];

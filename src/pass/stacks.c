@@ -397,10 +397,7 @@ static ValueId stack_piece(Stacks *s, const HloOp *loop, const LoopCount *n, uin
     if (s->index ? s->index != index : !loop_goes_over(h, loop, n, index))
         return 0;
     s->index = index;
-    ValueId v = hlo_operand(h, op, 1);
-    for (op = hlo_def(s->h, v); op && is_reshape(h, op); op = hlo_def(s->h, v))
-        v = hlo_operand(h, op, 0);
-    return v;
+    return before_forms(h, hlo_operand(h, op, 1));
 }
 
 static bool try_loop(void *pass, RegionId region, uint32_t at) {

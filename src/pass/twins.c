@@ -22,12 +22,6 @@ ValueId twins_plain(const Hlo *h, ValueId v) {
     return same;
 }
 
-static ValueId unshaped(const Hlo *h, ValueId v) {
-    for (OpId def = h->values.at[v].def; def && is_reshape(h, hlo_at(h, def)); def = h->values.at[v].def)
-        v = hlo_operand(h, hlo_at(h, def), 0);
-    return v;
-}
-
 static bool is_of(const Twins *t, RegionId r, ValueId v) {
     const HloValue *x = &t->u->h->values.at[v];
     return x->def ? t->u->region[x->def] == r : x->region == r;
@@ -64,7 +58,7 @@ bool twins_are(const Twins *t, ValueId second, ValueId first) {
     const Hlo *h = t->u->h;
     if (second > t->nvalues || h->values.at[second].type != h->values.at[first].type)
         return false;
-    return is_of(t, t->second, second) ? t->of[second] && t->of[second] == unshaped(h, first) : second == first;
+    return is_of(t, t->second, second) ? t->of[second] && t->of[second] == before_forms(h, first) : second == first;
 }
 
 // The same op in the first body.
@@ -94,7 +88,7 @@ static ValueId twin_of(const Twins *t, OpId first, const LoopCount *n, const Hlo
     bool reads = op->code == HLO_DYNAMIC_SLICE && hlo_operand(h, op, 1) == t->index && is_piece(h, op->results, hlo_operand(h, op, 0));
     ValueId v = reads ? stacked(t, first, hlo_operand(h, op, 0), n) : 0;
     v = v ? v : alike(t, op);
-    return v ? unshaped(h, v) : 0;
+    return v ? before_forms(h, v) : 0;
 }
 
 // Where the second loop reads the stacks of the first; 0: nowhere.
@@ -140,7 +134,7 @@ bool twins_find(Twins *t, Compile *c, const Users *u, OpId first, OpId second) {
 ValueId twins_there(const Twins *t, ValueId v, OpId before) {
     const Hlo *h = t->u->h;
     const HloRegion *body = &h->regions.at[t->second];
-    ValueId from = unshaped(h, v);
+    ValueId from = before_forms(h, v);
     for (uint32_t i = 0; i < t->u->position[before]; i++) {
         ValueId there = hlo_at(h, body->ops.at[i])->results;
         if (hlo_at(h, body->ops.at[i])->nresults == 1 && t->of[there] == from && h->values.at[there].type == h->values.at[v].type)
