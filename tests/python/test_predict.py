@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -582,6 +583,15 @@ def test_alone(tmp_path):
     assert ran.returncode == 0 and "fits           no" in ran.stdout and "--nodes" not in ran.stdout, ran
     ran = predict(tmp_path, *words, c=large)
     assert ran.returncode == 2 and "141 GiB" in ran.stderr and "hint: a larger instance" in ran.stderr, ran
+
+
+def test_parts_have_colours_of_their_own():
+    """Whatever their order, and beside those whose colour is the same in every picture."""
+    from opentrn._predict import page
+
+    for parts in (("weights", "optimizer", "gradients", "activations", "work"), ("input", "micro_batches", "bubble", "reduction"), ("all_reduce", "all_gather")):
+        keys = re.findall(r"class=key style=.background:([^;']*?)[;'\"]", page._bar({k: 1.0 for k in parts}, "GiB"))
+        assert len(keys) == len({*keys}) == len(parts), (parts, keys)
 
 
 def test_page_of_a_gpu_has_a_roof():

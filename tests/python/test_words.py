@@ -91,7 +91,8 @@ def test_wrong_bakeoff(instances, words, told, tmp_path, capsys):
     "c, words, told",
     [
         ({"model_type": "bert"}, ["--seq=4096"], "longer than the 512 positions of the model\n  hint: --seq=512"),
-        (SMALL, ["--nodes=3", "--tp=5"], "3 of p4d.24xlarge have 24"),
+        (SMALL, ["--nodes=3", "--tp=5", "--global-batch=4"], "3 of p4d.24xlarge have 24"),
+        (SMALL, ["--nodes=3", "--tp=5"], "with --tp=5\n  hint: --tp=2 or --tp=4 or --tp=8"),
     ],
 )
 def test_why_no_layout_is_possible(c, words, told, tmp_path, capsys):

@@ -371,7 +371,7 @@ def memory(job, x, p, line, update):
         stored, added, owned = (p.count(kind, k, parted) for k, parted in ((False, x.zero == 3), (True, x.zero > 0 and x.meets(job)), (True, x.zero > 0)))
         peak, wide, sums = p.micro(kind, "hbm_peak_bytes"), BYTES[types[1]], BYTES[types[2]]
         each = (2 if job.optimizer != "sgd" else 1) * (4 if master else wide) + (4 if master else 0)
-        parts = {"weights": stored(n) * wide, "optimizer": owned(n) * each, "gradients": added(n) * sums}
+        parts = {"weights": stored(n) * wide, "gradients": added(n) * sums, "optimizer": owned(n) * each}
         if accumulated:
             kept, held = max(peak.layer - stored.layer * wide - added.layer * sums, 0), x.in_flight(job, s)
             full = max(peak(n) + parts["optimizer"] + kept * n * (held - 1), sum(parts.values()))

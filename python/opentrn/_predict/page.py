@@ -61,9 +61,11 @@ def _bar(parts, unit):
     """Parts side by side, each as wide as its share, and their names below."""
     total = sum(parts.values()) or 1.0
     times, unit = duration(total) if unit == "s" else (1.0, unit)
-    shapes, rows = [], []
-    for i, (name, value) in enumerate(parts.items()):
-        colour, share, text = f"var(--c{plots.COLOURS.get(name, i % 9)})", 100 * value / total, _text(_name(name))
+    shapes, rows, known = [], [], plots.COLOURS
+    free = [c for c in range(9) if c not in {known[k] for k in parts if k in known}]
+    others = [k for k in parts if k not in known]
+    for name, value in parts.items():
+        colour, share, text = f"var(--c{known[name] if name in known else free[others.index(name) % len(free)]})", 100 * value / total, _text(_name(name))
         shapes.append(f'<i style="flex:{share:.3f} 0 0;background:{colour}" title="{text}">{f"{share:.0f} %" if share > 7 else ""}</i>')
         rows.append(f'<tr><td><span class=key style="background:{colour}"></span>{text}</td><td class=n>{number(value * times)} {unit}</td><td class=n>{share:.1f} %</td></tr>')
     return f'<div class=bar role="img">{"".join(shapes)}</div><table>{"".join(rows)}</table>'
