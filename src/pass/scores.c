@@ -119,17 +119,21 @@ static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
     return op->nregions == 0;
 }
 
-// A number per row that few instructions make of those R1 is given: transfers of a few bytes a partition take longer.
+// A number per row that few instructions make of others which R1 stores: transfers of a few bytes a partition take longer.
 #define NUMBER_OPS 4
+#define NUMBER_COLUMNS 512 // of fewer the program waits for each such instruction: few tiles of rows, with nothing beside them
 
-static bool is_number_given(const Scores *s, ValueId v, uint32_t *ops) {
-    const HloOp *op = hlo_def(s->h, v);
-    if (is_full(s, v) || !op || op->code == HLO_CONSTANT)
-        return !is_full(s, v);
+static bool is_number_known(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t *ops) {
+    OpId def = s->h->values.at[v].def;
+    if (is_full(s, v) || !def || (!top && is_kept_result(s, p, v)))
+        return !is_full(s, v) && def != 0;
+    const HloOp *op = hlo_at(s->h, def);
+    if (op->code == HLO_CONSTANT)
+        return true;
     if (op->nregions || !dtype_is_float(hlo_value_type(s->h, v)->dtype) || ++*ops > NUMBER_OPS)
         return false;
     for (uint32_t k = 0; k < op->noperands; k++)
-        if (!is_number_given(s, hlo_operand(s->h, op, k), ops))
+        if (!is_number_known(s, p, hlo_operand(s->h, op, k), false, ops))
             return false;
     return true;
 }
@@ -137,6 +141,7 @@ static bool is_number_given(const Scores *s, ValueId v, uint32_t *ops) {
 // --- cheap rows --------------------------------------------------------------------------------------
 
 #define CHEAP_OPS 3 // instructions over rows, about
+#define ALIKE_DEPTH 12
 #define LARGE_MIN (1 << 19) // elements: of fewer, HBM's time is short beside what instructions wait for each other
 
 bool scores_is_large(const Scores *s, OpId rows) {
@@ -154,6 +159,38 @@ ValueId scores_argument(const Scores *s, OpId second, ValueId v, int64_t kind) {
     return 0;
 }
 
+// What R2 has of R1's inner value already, 0: it has not; `top`: nor does it count that R2 reads it.
+static ValueId there_already(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t depth) {
+    const Hlo *h = s->h;
+    OpId def = h->values.at[v].def;
+    HloOp r1 = op_of(s, p->first);
+    uint32_t n;
+    if (!def) {
+        uint32_t i = v - body_of(s, p->first)->args;
+        return scores_argument(s, p->second, hlo_operand(h, &r1, i), hlo_ints(&r1, AK_BROADCAST_DIMENSIONS, &n)[i]);
+    }
+    for (uint32_t k = 0; k < r1.nresults && !top; k++) {
+        bool stored = rows_returned(h, p->first, k) == v && !p->again[k];
+        ValueId arg = stored ? scores_argument(s, p->second, r1.results + k, is_full(s, v) ? FUSED_SAME : FUSED_ROWS) : 0;
+        if (arg)
+            return arg;
+    }
+    const HloOp *op = hlo_at(h, def);
+    ValueId has[4];
+    if (!depth || op->noperands > 4)
+        return 0;
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (!(has[i] = there_already(s, p, hlo_operand(h, op, i), false, depth - 1)))
+            return 0;
+    const HloRegion *body = body_of(s, p->second);
+    for (uint32_t i = 0; i < body->ops.n; i++) {
+        const HloOp *other = hlo_at(h, body->ops.at[i]);
+        if (cse_alike(h, op, other) && !memcmp(has, &h->operands.at[other->operands], op->noperands * sizeof *has))
+            return other->results;
+    }
+    return 0;
+}
+
 // What computing an inner value again takes: instructions, bytes of an element's operands. False: it is not a matter of
 // operands and numbers per row.
 static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t *ops, uint32_t *bytes) {
@@ -162,6 +199,8 @@ static bool again_cost(const Scores *s, const Pair *p, ValueId v, bool top, uint
     HloOp r1 = op_of(s, p->first);
     if (!is_full(s, v))
         return dtype_is_float(hlo_value_type(h, v)->dtype);
+    if (scores_is_large(s, p->first) && there_already(s, p, v, top, ALIKE_DEPTH))
+        return true;
     if (!def || (!top && is_kept_result(s, p, v))) {
         uint32_t i = def ? 0 : v - body_of(s, p->first)->args;
         const int64_t *kinds = rows_kinds(&r1);
@@ -206,6 +245,30 @@ static void add_value(const Scores *s, Values *list, ValueId v) {
         VEC_PUSH(s->c->scratch, list, v);
 }
 
+// The number per row is R1's and read by R2 alone.
+static OpId number_reader(const Scores *s, const Pair *p, uint32_t k) {
+    const HloOp *op = hlo_at(s->h, p->first);
+    ValueId inner = rows_returned(s->h, p->first, k);
+    OpId reader = is_full(s, inner) || !h_is_op(s, inner) ? 0 : scores_reader(s, p->first, op->results + k, p->second);
+    return reader && s->u.position[reader] > s->u.position[p->first] ? reader : 0;
+}
+
+// Numbers per row that R2 alone reads.
+static void add_numbers(Scores *s, Pair *p) {
+    HloOp op = op_of(s, p->first);
+    if (hlo_int(&op, AK_DIMENSION, 0) < NUMBER_COLUMNS)
+        return;
+    for (uint32_t k = 0; k < op.nresults; k++) {
+        uint32_t ops = 0;
+        ValueId inner = rows_returned(s->h, p->first, k);
+        OpId reader = number_reader(s, p, k);
+        if (!reader || !is_number_known(s, p, inner, true, &ops))
+            continue;
+        p->second = reader;
+        p->again[k] = true;
+    }
+}
+
 // Rows that one later program reads and that cost it no more to compute than to load.
 static bool match_cheap(Scores *s, OpId first, Pair *p) {
     *p = (Pair){.first = first};
@@ -228,6 +291,20 @@ static bool match_cheap(Scores *s, OpId first, Pair *p) {
 }
 
 // --- pairs -------------------------------------------------------------------------------------------
+
+// A number per row that follows from those R1 is given.
+static bool is_number_given(const Scores *s, ValueId v, uint32_t *ops) {
+    OpId def = s->h->values.at[v].def;
+    const HloOp *op = def ? hlo_at(s->h, def) : NULL;
+    if (!op || op->code == HLO_CONSTANT)
+        return !is_full(s, v);
+    if (is_full(s, v) || op->nregions || !dtype_is_float(hlo_value_type(s->h, v)->dtype) || ++*ops > NUMBER_OPS)
+        return false;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        if (!is_number_given(s, hlo_operand(s->h, op, k), ops))
+            return false;
+    return true;
+}
 
 // R1 finds out no number per row, as where it computes again itself: then R2 can do all of it.
 static bool has_no_numbers(const Scores *s, OpId first) {
@@ -262,6 +339,7 @@ static bool match_pair(Scores *s, OpId first, Pair *p, bool whole) {
     for (uint32_t k = 0; k < op.nresults; k++)
         if (p->again[k] && !slice_fits(s, rows_returned(s->h, first, k), 0))
             return false;
+    add_numbers(s, p);
     return true;
 }
 
@@ -293,7 +371,7 @@ static void slice_from(const Scores *s, const Pair *p, Slice *sl, const HloRegio
     }
     const HloOp *op = hlo_at(s->h, def);
     uint32_t ops = 0;
-    bool made = top || (p->whole && !is_kept_result(s, p, v) && is_number_given(s, v, &ops));
+    bool made = top || (!is_kept_result(s, p, v) && (p->whole ? is_number_given(s, v, &ops) : is_number_known(s, p, v, true, &ops)));
     if (!is_full(s, v) && op->code != HLO_CONSTANT && !made) {
         add_value(s, &sl->kept, v);
         return;

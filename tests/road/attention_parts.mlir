@@ -2,7 +2,7 @@
 // parts and the sums over rows wait in HBM between them (tile/block.h). No scores reach HBM, the chip agrees with the evaluator, and
 // trn1 and two cores have the same bits.
 // run: otrn compile %s --cache=off --lnc=1 -o %t/a.otrn && otrn prof %t/a.otrn
-// expect: HBM traffic    94.14 MB
+// expect: HBM traffic    94.11 MB
 // run: otrn run %t/a.otrn --check --output=%t/a && otrn eval %s --output=%t/b
 // run: otrn eval %S/data/attention_parts_same.mlir --input=%t/a/result_0.npy,%t/a/result_1.npy,%t/a/result_2.npy,%t/b/result_0.npy,%t/b/result_1.npy,%t/b/result_2.npy
 // run: otrn run %s --target=trn1 --cache=off --output=%t/c && otrn run %s --lnc=2 --cache=off --check --output=%t/d
