@@ -23,6 +23,7 @@
 #define GROUP_INPUTS_MAX 20
 #define INTS_MIN_ELEMS 16384
 #define PARTITIONS 128
+#define SCORES_MOST 256 // contracted elements of a product that may be one step with the rows it makes
 
 typedef enum Form { FORM_NONE, FORM_FULL, FORM_ROW } Form;
 
@@ -119,22 +120,22 @@ static ValueId member_in(void *of, RowsMake *m, const HloOp *op) {
     return walk_push(w, hlo_op_like(h, op, in, inner_type(h, dtype, form_of(b->r, op->results) == FORM_FULL, b->g->c)));
 }
 
-// An elementwise group that one product without batches feeds: it goes on with the product's tiles (epilogue.c), whatever its
-// size.
-static bool follows_product(const Rows *r, const Group *g) {
+// The product without batches that feeds an elementwise group: that goes on with the product's tiles (epilogue.c), whatever its size. 0: none does.
+static OpId follows_product(const Rows *r, const Group *g) {
     const Hlo *h = r->h;
-    bool follows = false;
+    OpId dot = 0;
     for (uint32_t i = 0; i < g->ops.n; i++) {
         const HloOp *op = hlo_at(h, g->ops.at[i]);
         if (form_of(r, op->results) != FORM_FULL)
-            return false;
+            return 0;
         for (uint32_t k = 0; k < op->noperands; k++) {
             OpId def = h->values.at[before_reshapes(h, hlo_operand(h, op, k))].def;
-            follows = follows || (def && dot_on_tensor_engine(h, hlo_at(h, def)) && hlo_value_type(h, hlo_at(h, def)->results)->elems == g->n &&
-                                  !hlo_attr(hlo_at(h, def), AK_LHS_BATCHING_DIMENSIONS)->n);
+            if (def && dot_on_tensor_engine(h, hlo_at(h, def)) && hlo_value_type(h, hlo_at(h, def)->results)->elems == g->n &&
+                !hlo_attr(hlo_at(h, def), AK_LHS_BATCHING_DIMENSIONS)->n)
+                dot = def;
         }
     }
-    return follows;
+    return dot;
 }
 
 // Bytes that a program of integers moves, and its instructions.
@@ -469,11 +470,40 @@ static void make_again(Rows *r, OpId id, uint32_t target, Form form) {
     }
 }
 
+// A product's tiles go through what makes the value as they leave PSUM (epilogue.c), unless that reduces rows: those are whole in HBM only. It is no
+// wider than the product, so nothing is lost by storing it instead, and the work goes on beside the array's. Scores stay with their rows
+// (tile/block.c), and draws: what their states are made of stands between.
+static bool is_for_tiles(const Rows *r, ValueId v) {
+    uint32_t group = group_of(r, v);
+    const Group *g = &r->g.groups.at[group];
+    OpId dot = group && !r->ints ? follows_product(r, g) : 0;
+    bool drawn = false;
+    for (uint32_t i = 0; i < g->ops.n && dot; i++)
+        for (uint32_t k = 0; k < hlo_at(r->h, g->ops.at[i])->noperands; k++)
+            drawn = drawn || rows_draw(r->h, hlo_operand(r->h, hlo_at(r->h, g->ops.at[i]), k));
+    return dot && !drawn && dot_contracted(r->h, hlo_at(r->h, dot)) > SCORES_MOST &&
+           hlo_type_bytes(hlo_value_type(r->h, v)) <= hlo_type_bytes(hlo_value_type(r->h, hlo_at(r->h, dot)->results));
+}
+
+// A sum along rows is made of the value, element by element.
+static bool is_reduced(const Rows *r, ValueId v, int depth) {
+    uint32_t n = 0;
+    const OpId *users = v < r->g.w.nuses ? users_of(&r->u, v, &n) : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const HloOp *op = hlo_at(r->h, users[i]);
+        if (op->code == HLO_REDUCE ? rows_reduced_columns(r->h, op, NULL) > 0 : depth && hlo_is_elementwise(op) && is_reduced(r, op->results, depth - 1))
+            return true;
+    }
+    return false;
+}
+
 static bool join_elementwise(Rows *r, OpId id) {
     HloOp op = *hlo_at(r->h, id);
     if (!may_hold(r, &op))
         return false;
     uint32_t target = group_for(r, &op);
+    if (target && is_widening(r->h, &op) && is_for_tiles(r, hlo_operand(r->h, &op, 0)) && is_reduced(r, op.results, 1))
+        target = 0;
     Form form = form_in(r, &op, target);
     Group next;
     if (target && !admit(r, target, &op, form, &next))
