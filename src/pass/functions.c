@@ -4,7 +4,7 @@
 // gives: sign is two choices; log(1 + x) and exp(x) - 1 of large tensors keep their last places around zero without GpSimd
 // stale: nothing
 //
-// Narrow floats go through fp32. Small tensors stay: a kernel costs less there.
+// Narrow floats go through fp32. Small tensors stay, as a kernel costs less there, but those in the midst of a row program.
 #include "pass/rows.h"
 #include "pass/rules.h"
 
@@ -44,7 +44,8 @@ static ValueId written(Walk *w, const HloOp *op, int64_t least, bool narrow, Val
     int dtype = t->dtype;
     ValueId x = hlo_operand(w->hlo, op, 0);
     bool fits = dtype == DT_F32 || (narrow && (dtype == DT_BF16 || dtype == DT_F16));
-    if (t->elems < least || !fits || w->hlo->values.at[x].type != w->hlo->values.at[op->results].type)
+    const HloOp *def = hlo_def(w->hlo, x);
+    if (t->elems < (def && hlo_is(def, OT_FLOATS) ? ROWS_MIN_ELEMS : least) || !fits || w->hlo->values.at[x].type != w->hlo->values.at[op->results].type)
         return 0;
     return walk_convert(w, write(w, walk_convert(w, x, DT_F32)), dtype);
 }
