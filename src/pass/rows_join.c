@@ -17,7 +17,8 @@
 #define OPS_MAX 128
 #define RESULTS_MAX 12
 #define PRODUCTS_BETWEEN 3 // of programs further apart the second one's results would wait in HBM
-#define SHARED_MIN (1 << 19) // elements of an operand that is worth it
+#define SHARED_MIN (1 << 19) // elements of an operand that is worth it,
+#define LOOP_MIN (1 << 10)   // … in each iteration of a loop, which waits for the transfers of every program
 #define LITTLE (1 << 14)     // elements that are made before both for the second
 #define CHAIN_MAX 8
 #define LONG 4096            // columns that come in chunks, with a pass over them for each level of sums: one program has those of both
@@ -52,16 +53,27 @@ static bool reads(const Join *j, const HloOp *op, ValueId v) {
     return false;
 }
 
-static bool shares_rows(const Join *j, const HloOp *a, const HloOp *b) {
+static bool shares_rows(const Join *j, const HloOp *a, const HloOp *b, int64_t least) {
     for (uint32_t k = 0; k < a->nresults; k++)
-        if (hlo_value_type(j->h, a->results + k)->elems >= SHARED_MIN && reads(j, b, a->results + k))
+        if (hlo_value_type(j->h, a->results + k)->elems >= least && reads(j, b, a->results + k))
             return true;
     for (uint32_t i = 0; i < a->noperands; i++) {
         ValueId v = before_reshapes(j->h, hlo_operand(j->h, a, i));
-        if (rows_kinds(a)[i] == FUSED_SAME && hlo_value_type(j->h, v)->elems >= SHARED_MIN && reads(j, b, v))
+        if (rows_kinds(a)[i] == FUSED_SAME && hlo_value_type(j->h, v)->elems >= least && reads(j, b, v))
             return true;
     }
     return false;
+}
+
+// It has numbers of its rows, so that a row stays whole (cut_few_rows in tile/rows.c).
+static bool has_numbers(const Hlo *h, const HloOp *rows) {
+    bool has = false;
+    for (uint32_t i = 0; i < rows->noperands; i++)
+        has = has || (rows_kinds(rows)[i] == FUSED_ROWS && hlo_value_type(h, hlo_operand(h, rows, i))->elems > 1);
+    const HloRegion *region = hlo_op_region(h, rows, 0);
+    for (uint32_t i = 0; i < region->ops.n; i++)
+        has = has || hlo_at(h, region->ops.at[i])->code == HLO_REDUCE;
+    return has;
 }
 
 // The value is there before the op, or can be: views, and little, made of what is.
@@ -102,7 +114,10 @@ static bool fit_together(const Join *j, OpId first, OpId second) {
     int64_t ra, ca, rb, cb;
     bool small = a->noperands + b->noperands <= OPERANDS_MAX && a->nresults + b->nresults <= RESULTS_MAX &&
                  hlo_op_region(h, a, 0)->ops.n + hlo_op_region(h, b, 0)->ops.n <= OPS_MAX;
-    if (!small || !rows_shape(h, a, &ra, &ca) || !rows_shape(h, b, &rb, &cb) || ra != rb || ca != cb || !shares_rows(j, a, b))
+    if (!small || !rows_shape(h, a, &ra, &ca) || !rows_shape(h, b, &rb, &cb) || ra != rb || ca != cb)
+        return false;
+    bool loops = j->u.region[first] != hlo_main(j->h)->body && (ra >= TILE || has_numbers(h, a) == has_numbers(h, b));
+    if (!shares_rows(j, a, b, loops ? LOOP_MIN : SHARED_MIN))
         return false;
     for (uint32_t i = 0; i < b->noperands; i++) {
         int64_t k = result_of(j, first, hlo_operand(h, b, i));
