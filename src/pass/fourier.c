@@ -5,8 +5,8 @@
 //   long:  n = p q, t = q a + b, k = c + p d                                         (Cooley and Tukey, 1965)
 //          X[c + p d] = sum over b of (sum over a of x[q a + b] root(p, a c)) root(n, b (c + p d))
 //
-// Real and imaginary parts lie behind each other, so that a complex product is a real one of twice as many rows, with nothing to add up behind it. The array
-// does these sums at a hundred times the rate of a kernel on GpSimd, though there are more of them.
+// Real and imaginary parts lie behind each other, so that a complex product is a real one of twice as many rows, with nothing to add up behind it. There are more
+// sums so than in a kernel on GpSimd, and they are the array's.
 #include "base/elem.h"
 #include "pass/parts.h"
 
