@@ -347,8 +347,9 @@ static ValueId erfc_as_erf(Walk *w, const HloOp *op) {
 // gather(convert(x)) is convert(gather(x)), of fewer elements.
 static ValueId gather_first(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
-    const HloOp *convert = hlo_def_as(h, hlo_operand(h, op, 0), HLO_CONVERT);
+    const HloOp *convert = hlo_def_as(h, before_reshapes(h, hlo_operand(h, op, 0)), HLO_CONVERT);
     const HloType *out = hlo_value_type(h, op->results);
+    HloType of = *hlo_value_type(h, hlo_operand(h, op, 0));
     if (!convert)
         return 0;
     ValueId x = hlo_operand(h, convert, 0);
@@ -356,8 +357,8 @@ static ValueId gather_first(Walk *w, const HloOp *op) {
     int dtype = out->dtype;
     if (out->elems >= from->elems || !dtype_is_float(from->dtype) || !dtype_is_float(out->dtype))
         return 0;
-    ValueId operands[2] = {x, hlo_operand(h, op, 1)};
     TypeId type = hlo_type_tensor(h, from->dtype, out->rank, out->dims);
+    ValueId operands[2] = {walk_reshape(w, x, of.rank, of.dims), hlo_operand(h, op, 1)};
     return walk_convert(w, walk_push(w, hlo_op_like(h, op, operands, type)), dtype);
 }
 
@@ -413,14 +414,18 @@ static bool hits_once(const Hlo *h, const HloOp *scatter) {
 // narrow(scatter(x, …)) is scatter(narrow(x), …), rounded twice where something is added. Several terms for a place stay fp32.
 static ValueId convert_scatter(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
-    const HloOp *scatter = adding_scatter(w, hlo_operand(h, op, 0));
-    int to = hlo_value_type(h, op->results)->dtype;
+    ValueId v = hlo_operand(h, op, 0);
+    while (hlo_def_as(h, v, HLO_RESHAPE) && used_once(w, v))
+        v = hlo_operand(h, hlo_def(h, v), 0);
+    const HloOp *scatter = adding_scatter(w, v);
+    HloType t = *hlo_value_type(h, op->results);
+    int to = t.dtype;
     if (!scatter || (to != DT_BF16 && to != DT_F16) || hlo_value_type(h, hlo_operand(h, op, 0))->dtype != DT_F32 ||
         !hits_once(h, scatter))
         return 0;
     HloOp from = *scatter;
     ValueId x = walk_convert(w, hlo_operand(h, &from, 0), to);
-    return scatter_into(w, &from, x, walk_convert(w, hlo_operand(h, &from, 2), to));
+    return walk_reshape(w, scatter_into(w, &from, x, walk_convert(w, hlo_operand(h, &from, 2), to)), t.rank, t.dims);
 }
 
 // --- powers of two -----------------------------------------------------------------------------------
@@ -654,8 +659,8 @@ const Rule simplify_rules[] = {
     {"x & true: x", HLO_AND, RULE_EXACT, neutral},
     {"x | 0: x", HLO_OR, RULE_EXACT, neutral},
     {"x ^ 0: x", HLO_XOR, RULE_EXACT, neutral},
-    {"gather of a conversion: the conversion of what was gathered", HLO_GATHER, RULE_EXACT, gather_first},
-    {"narrow(scatter(x, u)): scatter(narrow(x), narrow(u))", HLO_CONVERT, RULE_TWICE, convert_scatter},
+    {"gather of a conversion, reshaped perhaps: the conversion of what was gathered", HLO_GATHER, RULE_EXACT, gather_first},
+    {"narrow(scatter(x, u)), reshaped perhaps: scatter(narrow(x), narrow(u))", HLO_CONVERT, RULE_TWICE, convert_scatter},
     {"erfc that is only a factor: 1 - erf", HLO_CHLO_ERFC, RULE_CLOSE, erfc_as_erf},
     {"product of a transpose: of what it transposes, where free dimensions keep their order", HLO_DOT_GENERAL, RULE_EXACT, product},
     {0},

@@ -119,6 +119,13 @@ static const Case cases[] = {
      "%y = stablehlo.convert %x : (" F ") -> tensor<4x6xbf16>\n"
      "%r = \"stablehlo.gather\"(%y, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
      "index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>, indices_are_sorted = false}> : (tensor<4x6xbf16>, tensor<2x1xi32>) -> tensor<2x6xbf16>"},
+    {"gather of", "%x: " F ", %i: tensor<2x1xi32>", "tensor<2xbf16>",
+     "%n = stablehlo.convert %x : (" F ") -> tensor<4x6xbf16>\n %y = stablehlo.reshape %n : (tensor<4x6xbf16>) -> tensor<24xbf16>\n"
+     "%r = \"stablehlo.gather\"(%y, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], "
+     "index_vector_dim = 1>, slice_sizes = array<i64: 1>, indices_are_sorted = false}> : (tensor<24xbf16>, tensor<2x1xi32>) -> tensor<2xbf16>"},
+    {"narrow(scatter", "%x: " F ", %i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<2x12xbf16>",
+     SCATTER("%x", "%i", "%u", F, "tensor<4xf32>", "scatter_dimension_numbers = #stablehlo.scatter<" A_ROW ">")
+     "%f = stablehlo.reshape %s : (" F ") -> tensor<2x12xf32>\n %r = stablehlo.convert %f : (tensor<2x12xf32>) -> tensor<2x12xbf16>"},
     {"narrow(scatter", "%x: " F ", %i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<4x6xbf16>",
      SCATTER("%x", "%i", "%u", F, "tensor<4xf32>",
              "scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], "
