@@ -125,7 +125,7 @@ static bool slice_fits(const Scores *s, ValueId v, uint32_t depth) {
 
 static bool is_number_known(const Scores *s, const Pair *p, ValueId v, bool top, uint32_t *ops) {
     OpId def = s->h->values.at[v].def;
-    if (is_full(s, v) || !def || (!top && is_kept_result(s, p, v)))
+    if (is_full(s, v) || !def || (!top && (is_kept_result(s, p, v) || values_have(&p->numbers, v))))
         return !is_full(s, v) && def != 0;
     const HloOp *op = hlo_at(s->h, def);
     if (op->code == HLO_CONSTANT)
@@ -245,6 +245,20 @@ static void add_value(const Scores *s, Values *list, ValueId v) {
         VEC_PUSH(s->c->scratch, list, v);
 }
 
+// What a number per row is made of: others that no few instructions make.
+static void roots_of(const Scores *s, ValueId v, uint32_t *ops, Values *roots) {
+    OpId def = s->h->values.at[v].def;
+    const HloOp *op = def ? hlo_at(s->h, def) : NULL;
+    if (op && op->code == HLO_CONSTANT)
+        return;
+    if (!op || op->nregions || is_full(s, v) || ++*ops > NUMBER_OPS) {
+        add_value(s, roots, v);
+        return;
+    }
+    for (uint32_t k = 0; k < op->noperands; k++)
+        roots_of(s, hlo_operand(s->h, op, k), ops, roots);
+}
+
 // The number per row is R1's and read by R2 alone.
 static OpId number_reader(const Scores *s, const Pair *p, uint32_t k) {
     const HloOp *op = hlo_at(s->h, p->first);
@@ -253,16 +267,33 @@ static OpId number_reader(const Scores *s, const Pair *p, uint32_t k) {
     return reader && s->u.position[reader] > s->u.position[p->first] ? reader : 0;
 }
 
+// Several such numbers that follow from fewer (a sum's inverse, its square's, its product with a constant): those are stored in their place.
+static void find_numbers(Scores *s, Pair *p) {
+    uint32_t several = 0, ops = 0, nresults = hlo_at(s->h, p->first)->nresults;
+    Values roots = {0};
+    for (uint32_t k = 0; k < nresults && p->second; k++) {
+        if (number_reader(s, p, k) != p->second)
+            continue;
+        several++, ops = 0;
+        roots_of(s, rows_returned(s->h, p->first, k), &ops, &roots);
+    }
+    bool fewer = roots.n < several;
+    for (uint32_t i = 0; i < roots.n; i++)
+        fewer = fewer && h_is_op(s, roots.at[i]) && !is_full(s, roots.at[i]) && dtype_is_float(hlo_value_type(s->h, roots.at[i])->dtype);
+    p->numbers = fewer ? roots : (Values){0};
+}
+
 // Numbers per row that R2 alone reads.
 static void add_numbers(Scores *s, Pair *p) {
     HloOp op = op_of(s, p->first);
     if (hlo_int(&op, AK_DIMENSION, 0) < NUMBER_COLUMNS)
         return;
+    find_numbers(s, p);
     for (uint32_t k = 0; k < op.nresults; k++) {
         uint32_t ops = 0;
         ValueId inner = rows_returned(s->h, p->first, k);
         OpId reader = number_reader(s, p, k);
-        if (!reader || !is_number_known(s, p, inner, true, &ops))
+        if (!reader || values_have(&p->numbers, inner) || !is_number_known(s, p, inner, true, &ops))
             continue;
         p->second = reader;
         p->again[k] = true;

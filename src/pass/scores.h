@@ -21,6 +21,7 @@ typedef struct Pair {
     OpId follow[FOLLOW_MAX]; // movement of late products' results, which goes with them
     uint32_t nfollow;
     bool again[64]; // results of R1 that R2 computes again
+    Values numbers; // … numbers per row of which R2 makes those it needs, which R1 then stores
     bool fewer;     // … from these rows, which R1 stores in their place
     Values stores;
     bool whole;     // … all of them, for all readers: nothing stays of R1
