@@ -9,6 +9,7 @@
 # make bench        measurements; also those beside JAX when .venv is there (./dev makes it)
 # make fuzz         random damage to the inputs of every reader: SECONDS_EACH=10 or RUNS=10000000, SEED=1
 # make composition  predicted steps put together of layers, against programs compiled whole, in every layout
+# make sides        one step predicted from a configuration, from Transformers' module and from plain JAX; T=trn2,bert: some rows
 # make sane         what must hold of any prediction, of nine families of models in pairs of layouts (tests/python/test_sane.py)
 # make accuracy     published kernels and whole training steps rebuilt and priced, with the error of each
 # make diff         random programs, chip against evaluator and against JAX's CPU: MINUTES=60 each, SEED=1, PYTHON=.venv/bin/python
@@ -157,6 +158,9 @@ sane: all
 composition: all
 	$(PYTHON) accuracy/composition.py $(if $(T),--only='$(T)')
 
+sides: all
+	$(PYTHON) accuracy/sides.py $(if $(T),--only='$(T)')
+
 accuracy: all
 	python3 accuracy/accuracy.py $(BUILD)/otrn
 	python3 accuracy/gpus.py
@@ -283,6 +287,6 @@ arm64: # a compile check of the portable paths
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers fleet jax-processes ranks opinfo device-tests eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition sane
+.PHONY: gpt-same s3 power-cut kill-train all check bless conformance asan tsan fuzz fuzz-build fuzz-run diff models table products attention zoo same bench namespaces launchers fleet jax-processes ranks opinfo device-tests eager unedited wheel-check recipes abi install uninstall format arm64 clean levels composition sides sane
 .SECONDARY:
 -include $(shell find $(BUILD)/obj $(BUILD)/levels/obj -name '*.d' 2>/dev/null)
