@@ -793,6 +793,19 @@ def test_wide_window_is_none():
     assert texts[0] == texts[1] != texts[2]
 
 
+def test_no_less_than_nothing_is_exposed():
+    """Where more layers hide more of collectives than they add, many layers hide all of them."""
+
+    class Hiding(price.Prices):
+        def __call__(self, what):
+            found = super().__call__(what)
+            return {**found, "comm_us": 1e5 * what[2], "exposed_us": 1e5 / what[2]} if what[0] == "micro" else found
+
+    job = job_of(config.model(dict(LLAMA, num_hidden_layers=12)))
+    told = compose.step(job, layout.Layout(dp=32, micro_batch=1), Hiding(job.machine))
+    assert 0 <= told["exposed_comm_share"] < told["comm_share"]
+
+
 def test_no_collective_is_exposed_for_longer_than_it_takes():
     """What of collectives is not hidden is shared out over their kinds, and adds up; here two run beside each other on the two cores of a device."""
     import jax

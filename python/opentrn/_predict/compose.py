@@ -308,8 +308,8 @@ def step(job, x, prices):
     if not x.accumulates(job):  # one program, of which as much is the update as takes alone
         after = min(after - job.machine.dispatch_us * 1e-6, micro[0])
         micro = [micro[0] - after]
-    exposed = [p.micro(kind, "exposed_us")(n) * 1e-6 for kind, n in line]
     busy = [p.micro(kind, "comm_us")(n) * 1e-6 for kind, n in line]
+    exposed = [min(max(p.micro(kind, "exposed_us")(n) * 1e-6, 0.0), b) for (kind, n), b in zip(line, busy)]  # what a layer more hides may be more than it adds
     slow = max(range(len(line)), key=lambda s: micro[s])
     along, there = (_passing(job, x, prices), forward_share(job, x, prices)) if x.pp > 1 else (0.0, 0.0)
     waits, passing = pipeline(micro, m, x, along, there) if x.pp > 1 else (0.0, 0.0)
