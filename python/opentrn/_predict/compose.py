@@ -79,7 +79,8 @@ def _sizes(job, x):
     if n <= LAYERS[-1][1]:
         return 1, max(n, 2)
     apart = _repeats(job, x)
-    first = 4 if (4 + 2 * apart) * least_instructions(job, x) <= SMALL and n > 4 else 2
+    longer = apart * math.ceil(_REPEATS / apart)  # what small layers gather at the end has buckets of many layers
+    first, apart = (4, longer) if (4 + 2 * longer) * least_instructions(job, x) <= 2 * SMALL and n > 4 else (2, apart)
     few = first + (n - first) % apart
     few, many = (few, few + apart) if few + apart <= n else (n - 2, n)
     return (few, many) if _held(job, x, many) <= job.machine.memory else LAYERS[-1]
