@@ -74,3 +74,11 @@ def test_what_stays_on_the_host_is_named(fresh):
         torch.manual_seed(0)
         assert torch.equal(x.cpu(), torch.empty(3, 4).t().uniform_())
     assert [row[0] for row in host_operators()] == ["aten.uniform_.default"]
+
+
+def test_dropout_in_the_order_of_memory():
+    x, kept = torch.ones(6, 5).t(), []
+    for device in ("cpu", "neuron"):
+        torch.manual_seed(0)
+        kept.append(torch.nn.functional.dropout(x.to(device), 0.4).cpu())
+    assert torch.equal(*kept)
