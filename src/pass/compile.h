@@ -15,6 +15,7 @@ typedef struct Compile {
     const struct Options *opts; // may be NULL: all defaults
     struct Pool *pool; // helps; may be NULL
     const struct ChipFile *chip; // for prices; NULL: not known, as far as results do not depend on it
+    bool no_epilogue; // products' tiles go to memory as they are: that pass is left out
     Buf *placed; // where steps have their memories (tile/area.h); NULL: nobody asks
     Buf *nests; // what tile does, as text (tile/nest_text.h); NULL: nobody asks
 } Compile;

@@ -502,7 +502,7 @@ static bool join_elementwise(Rows *r, OpId id) {
     if (!may_hold(r, &op))
         return false;
     uint32_t target = group_for(r, &op);
-    if (target && is_widening(r->h, &op) && is_for_tiles(r, hlo_operand(r->h, &op, 0)) && is_reduced(r, op.results, 1))
+    if (target && !r->c->no_epilogue && is_widening(r->h, &op) && is_for_tiles(r, hlo_operand(r->h, &op, 0)) && is_reduced(r, op.results, 1))
         target = 0;
     Form form = form_in(r, &op, target);
     Group next;

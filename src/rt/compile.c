@@ -88,6 +88,8 @@ static bool is_behind(const Options *o, int pass) {
     return false;
 }
 
+static bool is_left_out(const Options *o, int pass) { return is_disabled(o, pass_rows[pass].name) || is_behind(o, pass); }
+
 #ifndef NDEBUG
 static uint64_t mix(uint64_t sum, uint64_t v) {
     sum = (sum ^ v) * UINT64_C(0x9e3779b97f4a7c15);
@@ -120,8 +122,10 @@ static void run_passes(Run *r, Compile *c) {
 #ifndef NDEBUG
     uint64_t was = program_sum(c->hlo);
 #endif
+    for (int i = 0; i < pass_count; i++)
+        c->no_epilogue |= !strcmp(pass_rows[i].name, "epilogue") && is_left_out(r->in->opts, i);
     for (int i = 0; i < pass_count; i++) {
-        if (is_disabled(r->in->opts, pass_rows[i].name) || is_behind(r->in->opts, i) || (apart && pass_joins(&pass_rows[i])))
+        if (is_left_out(r->in->opts, i) || (apart && pass_joins(&pass_rows[i])))
             continue;
         pass_run(&pass_rows[i], c);
         arena_reset(c->scratch);

@@ -23,7 +23,7 @@
 #define LATE 48         // ops between a collective and its reader, so that it is hidden
 #define HIDDEN 0.5      // of the work that such ones may run beside
 #define STEPS 8         // from an argument to what is still there from the beginning
-#define TASTES "inner,sums,guards" // passes that write what only a Trainium prefers
+#define TASTES "inner,sums,guards,epilogue" // passes that write what only a Trainium prefers
 #define LAST "fuse"     // pass behind which operations are what a device would launch
 
 typedef struct Roof {
