@@ -354,7 +354,7 @@ def test_bad_words(tmp_path, words, c, text):
 
 
 def test_does_not_fit(tmp_path):
-    c = dict(LLAMA, hidden_size=2048, intermediate_size=8192, num_hidden_layers=24, num_attention_heads=16, num_key_value_heads=16)
+    c = dict(LLAMA, hidden_size=2048, intermediate_size=8192, num_hidden_layers=40, num_attention_heads=16, num_key_value_heads=16)
     ran = predict(tmp_path, "--instance=trn1.2xlarge", "--tp=1", "--pp=1", "--seq=256", "--json", c=c)
     r = json.loads(ran.stdout)
     assert ran.returncode == 0 and not r["fits"] and r["hbm_peak_bytes"] > 2**34 and r["knob"]

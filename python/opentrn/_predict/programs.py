@@ -167,7 +167,7 @@ def step(kind, n, m, u, types, optimizer, master, micros=1):
 
 
 def _grown(share, count, moment):
-    return (1 - share**count).astype(moment.dtype)
+    return jnp.asarray(1 - share**count, moment.dtype)
 
 
 def _adamw(p, g, s, count, norm):
