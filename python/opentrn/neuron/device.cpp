@@ -94,9 +94,9 @@ struct KeyHash { // of a key wherever it lies
     size_t operator()(std::string_view key) const { return std::hash<std::string_view>{}(key); }
 };
 
-std::shared_mutex lock;
-std::unordered_map<std::string, std::unique_ptr<Entry>, KeyHash, std::equal_to<>> table;
-std::unordered_map<const c10::FunctionSchema *, int> lifting; // operators whose numbers are arguments of the program
+auto &lock = *new std::shared_mutex; // never destroyed: threads of torch's run operators while the process ends
+auto &table = *new std::unordered_map<std::string, std::unique_ptr<Entry>, KeyHash, std::equal_to<>>;
+auto &lifting = *new std::unordered_map<const c10::FunctionSchema *, int>; // operators whose numbers are arguments of the program
 thread_local Entry *made;                                      // by Python, for the key it was asked about
 bool look_first = false;                                       // Python sees each operator before it runs
 thread_local bool looking = false;

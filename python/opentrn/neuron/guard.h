@@ -93,7 +93,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     }
 };
 
-Hooks hooks;
+auto &hooks = *new Hooks;
 
 struct OnDevice { // allocations inside are on that device
     c10::DeviceIndex old = current_device;

@@ -101,7 +101,7 @@ struct Allocator final : c10::DeviceAllocator {
     }
 };
 
-Allocator allocator;
+auto &allocator = *new Allocator;
 REGISTER_ALLOCATOR(kNeuron, &allocator)
 
 // --- pinned memory of the host ----------------------------------------------------------------------------------------
@@ -142,7 +142,8 @@ struct Pinned final : at::HostAllocator {
     void reset_peak_stats() override { counts.forget_most(); }
 };
 
-Pinned pinned;
+// Never destroyed, as all of the device that others have: a tensor or a thread of torch's may outlive this library's statics at exit.
+auto &pinned = *new Pinned;
 REGISTER_HOST_ALLOCATOR(kNeuron, &pinned)
 
 void Pinned::give_back(void *memory) {
