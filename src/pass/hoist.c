@@ -168,7 +168,8 @@ void pass_hoist(Compile *c) { each_loop(c, takes_same); }
 static OpId piece_of(const Hoist *p, ValueId v) {
     const HloOp *op = hlo_def_as(p->h, before_reshapes(p->h, v), HLO_DYNAMIC_SLICE);
     ValueId whole = op ? hlo_operand(p->h, op, 0) : 0;
-    return op && (whole >= p->nvalues || !p->inside[whole]) ? p->h->values.at[op->results].def : 0; // also one that was converted before
+    bool outside = whole < p->nvalues ? !p->inside[whole] : hlo_def_as(p->h, whole, HLO_CONVERT) != NULL; // of values made since, those converted whole
+    return op && outside ? p->h->values.at[op->results].def : 0;
 }
 
 // A bias or a norm's scale: the transfers of all of them take less time than those of the pieces take to begin.
