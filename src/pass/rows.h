@@ -31,6 +31,8 @@ bool rows_is_count(const Hlo *h, ValueId v);
 OpId rows_draw(const Hlo *h, ValueId v);
 // A row program that works on integers, as those that make random numbers do.
 bool rows_of_ints(const Hlo *h, const HloOp *rows);
+// Nothing in the program tells rows or columns: it works on elements wherever they are.
+bool rows_is_flat(const Hlo *h, const HloOp *rows);
 
 // --- what the grouping of rows.c asks about single ops (rows_member.c) ------------------------------
 

@@ -268,6 +268,20 @@ bool rows_of_ints(const Hlo *h, const HloOp *rows) {
     return false;
 }
 
+bool rows_is_flat(const Hlo *h, const HloOp *rows) {
+    const int64_t *kinds = rows_kinds(rows);
+    const HloRegion *r = hlo_op_region(h, rows, 0);
+    for (uint32_t i = 0; i < rows->noperands; i++)
+        if (kinds[i] != FUSED_SAME && hlo_value_type(h, hlo_operand(h, rows, i))->elems > 1)
+            return false;
+    for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
+        const HloOp *op = hlo_at(h, r->ops.at[i]);
+        if (op->code == HLO_REDUCE || (op->code != HLO_CONSTANT && !hlo_value_type(h, op->results)->rank))
+            return false;
+    }
+    return true;
+}
+
 // --- what is in none ---------------------------------------------------------------------------------
 
 static int64_t largest(const Hlo *h, const HloOp *op) {

@@ -331,20 +331,6 @@ static void keep(Lower *l, Block *b) {
     }
 }
 
-// Nothing in the program tells rows or columns: it works on elements wherever they are, one tile of a product at a time
-// will do (epilogue.c).
-static bool is_flat(const Hlo *h, const HloOp *op) {
-    const int64_t *kinds = rows_kinds(op);
-    const HloRegion *r = hlo_op_region(h, op, 0);
-    for (uint32_t i = 0; i < op->noperands; i++)
-        if (kinds[i] != FUSED_SAME && hlo_value_type(h, hlo_operand(h, op, i))->elems > 1)
-            return false;
-    for (uint32_t i = 0; i < r->ops.n; i++)
-        if (hlo_at(h, r->ops.at[i])->code == HLO_REDUCE)
-            return false;
-    return true;
-}
-
 // What products behind leave in PSUM of all batches of a tile has a bank.
 static bool shares_banks(const Block *b) {
     for (uint32_t i = 0; i < b->nepi; i++) {
@@ -371,7 +357,7 @@ static void try_rows(Lower *l, OpId id) {
     Block b = {.rows = id};
     int64_t rows;
     const int64_t *kinds = rows_kinds(op);
-    if (!rows_shape(h, op, &rows, &b.n) || b.n < 32 || is_flat(h, op))
+    if (!rows_shape(h, op, &rows, &b.n) || b.n < 32 || rows_is_flat(h, op))
         return;
     for (uint32_t i = 0; i < op->noperands; i++)
         if (kinds[i] == FUSED_SAME)

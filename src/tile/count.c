@@ -124,7 +124,10 @@ bool count_op(Lower *l, OpId id) {
 
 // --- views ----------------------------------------------------------------------------------------
 
-static bool passes_on(const HloOp *op) { return op->code == HLO_RESHAPE; }
+// Who reads its result reads its operand's memory.
+static bool passes_on(const Lower *l, const HloOp *op) {
+    return op->code == HLO_RESHAPE || (op->code == HLO_SLICE && lower_strided(l, op->results, &(Strided){0}));
+}
 
 static bool takes_views(const Lower *l, OpId id) {
     return l->block_of[id] || l->epilogue_of[id] || step_rows[lower_kind(l, hlo_at(l->h, id), NULL)].views;
@@ -135,7 +138,7 @@ static bool readers_take_views(const Lower *l, ValueId v, RegionId region, OpId 
     for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
         if (l->users.region[by.id] != region)
             return false;
-        if (by.id != update && (passes_on(by.op) ? !readers_take_views(l, by.op->results, region, update) : !takes_views(l, by.id)))
+        if (by.id != update && (passes_on(l, by.op) ? !readers_take_views(l, by.op->results, region, update) : !takes_views(l, by.id)))
             return false;
     }
     return users_reads(&l->users, v) > 0;
@@ -257,7 +260,7 @@ static bool is_read_before(const Lower *l, ValueId v, RegionId region, OpId end,
     for (Reader by = readers_of(&l->users, v); reader_next(&by);) {
         if (l->users.region[by.id] != region)
             return false;
-        if (passes_on(by.op) ? !is_read_before(l, by.op->results, region, end, result) : reads_late(l, v, by.id, end, result))
+        if (passes_on(l, by.op) ? !is_read_before(l, by.op->results, region, end, result) : reads_late(l, v, by.id, end, result))
             return false;
     }
     return true;
@@ -297,7 +300,7 @@ bool count_reads_first(Lower *l, const HloOp *loop, uint32_t i, BufId b) {
 static ValueId made_as(const Lower *l, ValueId v) {
     for (;;) {
         OpId def = l->h->values.at[v].def;
-        if (!def || l->uses[v] != 1 || !passes_on(hlo_at(l->h, def)))
+        if (!def || l->uses[v] != 1 || hlo_at(l->h, def)->code != HLO_RESHAPE)
             return v;
         v = hlo_operand(l->h, hlo_at(l->h, def), 0);
     }

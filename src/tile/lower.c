@@ -173,8 +173,8 @@ bool lower_is_drawn(const Lower *l, ValueId v) {
 // --- choosing where a result goes --------------------------------------------------------------------
 
 bool lower_may_overwrite(const Lower *l, const HloOp *op, uint32_t i, uint32_t result) {
-    if (lower_is_drawn(l, hlo_operand(l->h, op, i)))
-        return false; // its buffer is the state's
+    if (lower_is_drawn(l, hlo_operand(l->h, op, i)) || lower_strided(l, hlo_operand(l->h, op, i), &(Strided){0}))
+        return false; // its buffer is the state's, or of something larger
     const HloType *in = hlo_value_type(l->h, hlo_operand(l->h, op, i));
     const HloType *out = hlo_value_type(l->h, op->results + result);
     if (op->code == HLO_ROWS) { // an operand that is read once, tile by tile, before its place is written
@@ -312,7 +312,7 @@ static bool is_made(const Lower *l, StepKind kind, const HloOp *op, uint32_t ope
 // A slice or an update that is no work: a view, or made where it goes.
 static bool lower_view(Lower *l, OpId id) {
     HloOp op = *hlo_at(l->h, id);
-    BufId view = count_slice(l, &op);
+    BufId view = op.code == HLO_SLICE && lower_strided(l, op.results, &(Strided){0}) ? lower_operand(l, hlo_operand(l->h, &op, 0)) : count_slice(l, &op);
     bool updated = count_is_updated(l, &op);
     if (!view && !updated)
         return false;

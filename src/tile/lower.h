@@ -3,6 +3,7 @@
 //
 //   lower.c       buffers, ordinary operations, the program
 //   lower_flow.c  loops and branches
+//   strided.c     slices that are read where they lie
 //   donate.c      results that take over the memory of arguments
 #ifndef OTRN_TILE_LOWER_H
 #define OTRN_TILE_LOWER_H
@@ -22,6 +23,10 @@ void lower_release(Lower *l, ValueId v); // one reader less
 bool lower_dies_here(const Lower *l, BufId b);
 bool lower_may_overwrite(const Lower *l, const HloOp *op, uint32_t operand, uint32_t result); // reads each element before it writes its place
 bool lower_is_drawn(const Lower *l, ValueId v); // draws that only row programs read: made there, its buffer is the state
+typedef struct Strided { // elements run after run: from the first, a pitch from one run to the next; pitch 0: one run
+    int64_t first, run, pitch;
+} Strided;
+bool lower_strided(const Lower *l, ValueId v, Strided *s); // strided.c: a slice, perhaps in another shape, that is read where it lies
 void lower_region(Lower *l, RegionId r);
 static inline BufId lower_arg(uint32_t i) { return 1 + i; }
 static inline BufId lower_result(const Lower *l, uint32_t j) { return 1 + l->main->nargs + j; }

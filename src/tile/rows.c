@@ -103,6 +103,8 @@ typedef struct Rows {
 static Rows rows_of(RowOp *r, uint32_t i, uint32_t part, uint64_t hbm, int64_t stride, int64_t parts, int64_t n) {
     const Node *node = rows_node(r, i);
     int64_t runs = 1, cols = n, far = 0;
+    if (node->pitch && r->group > 1)
+        runs = r->group, cols = r->cols, far = node->pitch;
     if (r->tiles > 1 && !node->resident) // those of several tiles lie 128 rows apart in HBM
         runs = r->tiles, cols = r->w / r->tiles, far = PARTITIONS * r->cols;
     if (r->batch && node->full && !node->resident && !rows_once(r, node))
@@ -219,8 +221,12 @@ static void load_full(RowOp *r, uint32_t i, int64_t p0, int64_t c0) {
         load_count(r, i, first_element(r, p0, c0), per);
         return;
     }
+    if (n->pitch) {
+        load(r, i, 0, n->first + (r->base / r->cols + p0 * r->group) * n->pitch + c0, r->group * n->pitch, r->m, r->w);
+        return;
+    }
     if (!period) {
-        load(r, i, 0, first_element(r, p0, c0), per, r->m, r->w);
+        load(r, i, 0, n->first + first_element(r, p0, c0), per, r->m, r->w);
         return;
     }
     if (period == 1 || period == r->group) {
@@ -577,17 +583,6 @@ static void emit_part(RowOp *r, int64_t base, int64_t prow, int64_t pcols) {
     rows_close(r);
 }
 
-// No row or column means anything: elements in 128 equal parts, the rest in one.
-static bool is_flat(const RowOp *r) {
-    for (uint32_t i = 0; i < r->nodes.n; i++) {
-        const Node *n = rows_node(r, i);
-        if ((!n->full && !n->scalar && n->kind != NODE_CONST) || n->kind == NODE_REDUCE ||
-            (n->kind == NODE_INPUT && n->full && rows_input_kind(r, n) != FUSED_SAME))
-            return false;
-    }
-    return true;
-}
-
 static RowOp *row_op_make(Emit *e, const Step *s, Block *b) {
     RowOp *r = ARENA_NEW(e->c->scratch, RowOp);
     *r = (RowOp){.e = e, .s = s, .block = b, .area_at = ROWS_AREA_BEGIN, .area_bytes = ROWS_AREA_BYTES};
@@ -782,8 +777,8 @@ static void take_sums(RowOp *r) {
         r->parts_of[i] = (RowParts){.op = sums[i].dot, .node = r->e->row_node[hlo_operand(h, ret, sums[i].result)], .out = ret->noperands + i};
     if (!r->nparts)
         return;
-    if (is_flat(r)) // rows are whatever is summed
-        r->rows = r->rows * r->cols / sums->n, r->cols = sums->n;
+    if (r->flat) // rows are whatever is summed
+        r->rows = r->rows * r->cols / sums->n, r->cols = sums->n, r->flat = false;
     r->parts_unit = sums->n / r->cols;
 }
 
@@ -809,8 +804,7 @@ void emit_rows(Emit *e, const Step *s) {
     assert(s->kind == STEP_ROWS);
     rows_read(r);
     take_sums(r);
-    r->flat = !r->nparts && is_flat(r);
-    if (!r->flat)
+    if (!r->flat && !r->strided)
         cut_few_rows(r);
     r->wedge = r->flat ? e->l->wedge_of[s->op] : NULL;
     if (r->wedge) {

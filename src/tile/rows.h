@@ -45,6 +45,7 @@ typedef struct Node {
     bool count;      // input that is 0, 1, …: made, not loaded
     OpId draw;       // input that the engines' generator makes: the op, 0 = it is loaded
     uint32_t state_at; // … in SBUF: the generator's state; its hazard is haz[0]
+    int64_t first, pitch; // input that lies in something larger: of its first element, from a row to the next; 0: rows follow each other
     uint32_t off;    // one a row: byte offset in the set's column area
     int32_t slot;    // full: in the pass being emitted; -1 = none
     bool resident;   // full input kept for all tiles; off is its place
@@ -92,6 +93,7 @@ typedef struct RowOp {
     VEC(Node) nodes;
     int64_t rows, cols;         // as the op counts them
     bool flat;                  // neither rows nor columns mean anything
+    bool strided;               // rows are the runs of an operand
     int64_t base;               // first element of the part being emitted,
     int64_t first;              // … of the chunk
     int64_t prow, pcols, group; // partition rows, elements of each, rows in each

@@ -121,6 +121,19 @@ static void take_product(RowOp *r, ValueId v) {
     r->product = add_node(r, v, &copy);
 }
 
+// An operand that is read where it lies.
+static void take_strided(RowOp *r, Node *in, ValueId v) {
+    Strided s;
+    if (!in->full || !lower_strided(r->e->l, v, &s))
+        return;
+    in->first = s.first, in->pitch = s.pitch;
+    if (s.pitch && r->flat)
+        r->rows = r->rows * r->cols / s.run, r->cols = s.run;
+    assert(!s.pitch || r->cols == s.run);
+    r->strided = r->strided || s.pitch;
+    r->flat = r->flat && !r->strided;
+}
+
 void rows_read(RowOp *r) {
     const Hlo *h = r->e->l->h;
     const HloOp *op = hlo_at(h, r->s->op);
@@ -130,6 +143,7 @@ void rows_read(RowOp *r) {
     assert(op->code == HLO_ROWS);
     assert(n == op->noperands);
     assert(region->nargs == n);
+    r->flat = !r->block && !r->epi && rows_is_flat(h, op);
     VEC_RESERVE(r->e->c->scratch, &r->nodes, n + region->ops.n);
     for (uint32_t i = 0; i < n; i++) {
         const HloType *t = hlo_value_type(h, hlo_operand(h, op, i));
@@ -144,6 +158,8 @@ void rows_read(RowOp *r) {
                 in.off = r->block->pro[k].bank * PSUM_BANK_BYTES;
             }
         in.psum = in.psum || (r->epi && r->epi->index == i);
+        if (!r->block && !r->epi)
+            take_strided(r, &in, hlo_operand(h, op, i));
         add_node(r, region->args + i, &in);
         if (r->epi && r->epi->index == i)
             take_product(r, region->args + i);

@@ -8,13 +8,13 @@
 // run: otrn compile %s --cache=off --target=trn2 --lnc=1 --dump=nest
 // expect: product bf16 -> bf16 in0[0] in1[0] -> out0[0] k(600:384:700) m(384:1:700) n(700:1:1)
 // expect: product bf16 -> bf16 in4[0] in1[0] -> out2[0] k(600:1:700) m(1:1:1) n(700:1:1)
-// expect: # 14 dot dot_general: %0 %5 %0 %7 -> %7 %0
+// expect: # 13 dot dot_general: %0 %8 %0 %6 -> %6 %0
 // expect: product bf16 -> bf16 in0[0] in1[0] -> out0[0] k(600:1:700) m(1:1:1) n(700:1:1)
 // expect: product f32 -> f32 in0[0] in1[0] -> out0[0] k(600:1100:256) m(1100:1:256) n(256:1:1)
 // expect: product f32 -> f32 in2[0] in0[0] -> out1[0] k(600:1:1100) m(1:1:1) n(1100:1:1)
-// expect: # 26 dot dot_general: %0 %22 -> %23
+// expect: # 25 dot dot_general: %0 %22 -> %23
 // expect: product f32 -> f32 in0[0] in1[0] -> out0[0] k(96:1:300) m(1:1:1) n(300:1:1)
-// expect: # 28 dot dot_general: %24 %22 -> %25
+// expect: # 27 dot dot_general: %24 %22 -> %25
 // expect: loop
 // expect: product f32 -> f32 in0[0] in1[0] -> out0[0] k(256:160:192) m(160:1:192) n(192:1:1)
 // expect: product f32 -> f32 in2[0] in1[0] -> out1[0] k(256:1:192) m(1:1:1) n(192:1:1)
