@@ -257,6 +257,148 @@ static ValueId add_zero(Walk *w, const HloOp *op) {
     return splat_is_zero(w->hlo, b) ? a : splat_is_zero(w->hlo, a) ? b : 0;
 }
 
+// --- pads that do not meet: gradients of slices, and scans that put odd and even places together again ---------------------------
+
+#define JOINED_MAX 8
+
+typedef struct Padded { // with zeros, along one dimension
+    ValueId of;
+    int64_t low, n, step; // n elements, `step` from one to the next
+} Padded;
+
+// The dimension; -1: not such a pad, or not only this one's.
+static int padded(const Walk *w, ValueId v, Padded *out) {
+    const HloOp *op = used_once(w, v) ? hlo_def_as(w->hlo, v, HLO_PAD) : NULL;
+    if (!op || !splat_is_zero(w->hlo, hlo_operand(w->hlo, op, 1)))
+        return -1;
+    uint32_t n;
+    const int64_t *low = hlo_ints(op, AK_EDGE_PADDING_LOW, &n), *high = hlo_ints(op, AK_EDGE_PADDING_HIGH, &n), *inner = hlo_ints(op, AK_INTERIOR_PADDING, &n);
+    int dim = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (low[i] < 0 || high[i] < 0 || ((low[i] || high[i] || inner[i]) && dim >= 0))
+            return -1;
+        if (low[i] || high[i] || inner[i])
+            dim = (int)i, *out = (Padded){hlo_operand(w->hlo, op, 0), low[i], hlo_value_type(w->hlo, hlo_operand(w->hlo, op, 0))->dims[i], inner[i] + 1};
+    }
+    return dim >= 0 && out->n ? dim : -1;
+}
+
+// The terms of ((a + b) + c) + … along `dim`, the last one first; 0: something else is among them, or they are too many.
+static uint32_t padded_terms(const Walk *w, const HloOp *op, Padded *to, int *dim) {
+    for (uint32_t n = 0; n + 1 < JOINED_MAX;) {
+        ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1);
+        Padded x = {0}, y = {0};
+        int dx = padded(w, a, &x), dy = padded(w, b, &y);
+        if ((dx < 0 && dy < 0) || (n && (dx < 0 ? dy : dx) != *dim) || (dx >= 0 && dy >= 0 && dx != dy))
+            return 0;
+        *dim = dx < 0 ? dy : dx;
+        to[n++] = dy < 0 ? x : y;
+        if (dx >= 0 && dy >= 0) {
+            to[n++] = x;
+            return n;
+        }
+        op = used_once(w, dy < 0 ? b : a) ? hlo_def_as(w->hlo, dy < 0 ? b : a, HLO_ADD) : NULL;
+        if (!op)
+            return 0;
+    }
+    return 0;
+}
+
+static TypeId resized(Walk *w, ValueId v, int dim, int64_t n) {
+    HloType t = *hlo_value_type(w->hlo, v);
+    int64_t dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, (size_t)t.rank * sizeof *dims);
+    dims[dim] = n;
+    return hlo_type_tensor(w->hlo, t.dtype, t.rank, dims);
+}
+
+static ValueId join(Walk *w, const ValueId *in, uint32_t n, int dim) {
+    int64_t whole = 0;
+    for (uint32_t i = 0; i < n; i++)
+        whole += hlo_value_type(w->hlo, in[i])->dims[dim];
+    OpId made = hlo_op(w->hlo, HLO_CONCATENATE, w->loc, n, in, 1, (TypeId[]){resized(w, in[0], dim, whole)});
+    hlo_set_int(w->hlo, made, AK_DIMENSION, dim);
+    return walk_push(w, made);
+}
+
+// Zeros before and behind, n in all.
+static ValueId pad_to(Walk *w, ValueId v, int dim, int64_t low, int64_t n) {
+    const HloType *t = hlo_value_type(w->hlo, v);
+    int64_t below[OTRN_MAX_RANK] = {0}, above[OTRN_MAX_RANK] = {0}, none[OTRN_MAX_RANK] = {0};
+    below[dim] = low, above[dim] = n - low - t->dims[dim];
+    assert(above[dim] >= 0);
+    if (!low && !above[dim])
+        return v;
+    ValueId zero = walk_number(w, hlo_type_tensor(w->hlo, t->dtype, 0, NULL), 0);
+    return walk_pad(w, v, zero, below, above, none, resized(w, v, dim, n));
+}
+
+// a0 b0 a1 b1 …: side by side in a dimension of their own.
+static ValueId interleave(Walk *w, ValueId a, ValueId b, int dim) {
+    HloType t = *hlo_value_type(w->hlo, a);
+    int64_t dims[OTRN_MAX_RANK];
+    for (int i = 0; i <= t.rank; i++)
+        dims[i] = i <= dim ? t.dims[i] : i == dim + 1 ? 1 : t.dims[i - 1];
+    ValueId both = join(w, (ValueId[]){walk_reshape(w, a, t.rank + 1, dims), walk_reshape(w, b, t.rank + 1, dims)}, 2, dim + 1);
+    return walk_shape(w, both, resized(w, a, dim, 2 * t.dims[dim]));
+}
+
+// Terms one behind the other.
+static ValueId side_by_side(Walk *w, const Padded *at, uint32_t n, int dim, int64_t whole) {
+    ValueId in[JOINED_MAX];
+    int64_t first = INT64_MAX, next;
+    for (uint32_t i = 0; i < n; i++)
+        first = at[i].low < first ? at[i].low : first;
+    next = first;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = 0;
+        while (i < n && (at[i].low != next || (at[i].n > 1 && at[i].step > 1)))
+            i++;
+        if (i == n)
+            return 0;
+        in[k] = at[i].of, next += at[i].n;
+    }
+    return pad_to(w, join(w, in, n, dim), dim, first, whole);
+}
+
+// Terms at even places and terms at odd ones are sums of their own, in the order they had.
+static ValueId by_turns(Walk *w, const Padded *at, uint32_t n, int dim, int64_t whole) {
+    ValueId sum[2] = {0};
+    int64_t half = (whole + 1) / 2;
+    for (uint32_t i = 0; i < n; i++)
+        if (at[i].n > 1 && at[i].step != 2)
+            return 0;
+    for (uint32_t i = n; i-- > 0;) {
+        ValueId term = pad_to(w, at[i].of, dim, at[i].low / 2, half);
+        ValueId *to = &sum[at[i].low % 2];
+        *to = *to ? walk_binary(w, HLO_ADD, *to, term) : term;
+    }
+    if (!sum[0] || !sum[1])
+        return 0;
+    ValueId both = interleave(w, sum[0], sum[1], dim);
+    return whole % 2 ? walk_piece(w, both, (int64_t[OTRN_MAX_RANK]){0}, resized(w, both, dim, whole)) : both;
+}
+
+// Whoever adds another such term has this one's among its own.
+static bool goes_on(const Simplify *s, const HloOp *op) {
+    OpId by = users_only(&s->u, op->results);
+    const HloOp *next = by ? hlo_at(s->w.hlo, by) : NULL;
+    ValueId other = next && next->code == HLO_ADD ? hlo_operand(s->w.hlo, next, hlo_operand(s->w.hlo, next, 0) == op->results) : 0;
+    return other && padded(&s->w, other, &(Padded){0}) >= 0;
+}
+
+static ValueId add_pads(Walk *w, const HloOp *op) {
+    Padded at[JOINED_MAX];
+    int dim = -1;
+    const HloType *t = hlo_value_type(w->hlo, op->results);
+    uint32_t n = t->rank < OTRN_MAX_RANK && !goes_on((const Simplify *)w, op) ? padded_terms(w, op, at, &dim) : 0;
+    if (!n)
+        return 0;
+    int64_t whole = t->dims[dim];
+    ValueId joined = side_by_side(w, at, n, dim, whole);
+    return joined ? joined : by_turns(w, at, n, dim, whole);
+}
+
 // --- signs: what rounds rounds both ways alike, so a minus may go into a number or a sum ---------------
 
 static ValueId negated(const Walk *w, ValueId v) { // x when v is -x, of floats; else 0
@@ -649,6 +791,7 @@ const Rule simplify_rules[] = {
     {"x / 2^k: x * 2^-k", HLO_DIVIDE, RULE_EXACT, divide},
     {"x + -0.0: x", HLO_ADD, RULE_EXACT, neutral},
     {"x + 0.0: x", HLO_ADD, RULE_ZERO, add_zero},
+    {"pad(x, 0) + pad(y, 0) side by side: concatenate(x, y); … by turns: sums at even places and at odd ones, concatenated", HLO_ADD, RULE_ZERO, add_pads},
     {"x + scatter(0, u): scatter(x, u)", HLO_ADD, RULE_ORDER, into_scatter},
     {"x + -y: x - y", HLO_ADD, RULE_EXACT, add_negated},
     {"x - 0.0: x", HLO_SUBTRACT, RULE_EXACT, neutral},

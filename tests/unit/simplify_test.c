@@ -89,6 +89,20 @@ static const Case cases[] = {
     {"x / 2^k", "%x: " F, F, SPLAT("c", "-8.0") "%r = stablehlo.divide %x, %c : " F},
     {"x + -0.0", "%x: " F, F, SPLAT("c", "-0.0") "%r = stablehlo.add %x, %c : " F},
     {"x + 0.0", "%x: " F, F, SPLAT("c", "0.0") "%r = stablehlo.add %c, %x : " F},
+    {"pad(x, 0) + pad(y, 0)", "%x: tensor<4x2xf32>, %y: tensor<4x3xf32>, %u: tensor<4x1xf32>", "tensor<4x7xf32>", // three, and one column of none
+     "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+     "%a = stablehlo.pad %x, %z, low = [0, 4], high = [0, 1], interior = [0, 0] : (tensor<4x2xf32>, tensor<f32>) -> tensor<4x7xf32>\n"
+     "%b = stablehlo.pad %y, %z, low = [0, 1], high = [0, 3], interior = [0, 0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<4x7xf32>\n"
+     "%c = stablehlo.pad %u, %z, low = [0, 0], high = [0, 6], interior = [0, 0] : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x7xf32>\n"
+     "%ab = stablehlo.add %a, %b : tensor<4x7xf32>\n%r = stablehlo.add %ab, %c : tensor<4x7xf32>"},
+    {"pad(x, 0) + pad(y, 0)", "%x: " F ", %y: " F, "tensor<4x13x6xf32>", // by turns, and one of none
+     "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+     "%x3 = stablehlo.reshape %x : (" F ") -> tensor<4x6x1xf32>\n%y3 = stablehlo.reshape %y : (" F ") -> tensor<4x6x1xf32>\n"
+     "%xb = stablehlo.broadcast_in_dim %x3, dims = [0, 1, 2] : (tensor<4x6x1xf32>) -> tensor<4x6x6xf32>\n"
+     "%yb = stablehlo.broadcast_in_dim %y3, dims = [0, 1, 2] : (tensor<4x6x1xf32>) -> tensor<4x6x6xf32>\n"
+     "%a = stablehlo.pad %xb, %z, low = [0, 2, 0], high = [0, 0, 0], interior = [0, 1, 0] : (tensor<4x6x6xf32>, tensor<f32>) -> tensor<4x13x6xf32>\n"
+     "%b = stablehlo.pad %yb, %z, low = [0, 1, 0], high = [0, 1, 0], interior = [0, 1, 0] : (tensor<4x6x6xf32>, tensor<f32>) -> tensor<4x13x6xf32>\n"
+     "%r = stablehlo.add %a, %b : tensor<4x13x6xf32>"},
     {"x + scatter", "%x: tensor<5xf32>, %i: tensor<4x1xi32>, %u: tensor<4xf32>", "tensor<5xf32>",
      "%z = stablehlo.constant dense<0.0> : tensor<5xf32>\n" SCATTER("%z", "%i", "%u", "tensor<5xf32>", "tensor<4xf32>", PLACES)
      "%r = stablehlo.add %x, %s : tensor<5xf32>"},
