@@ -183,6 +183,29 @@ static ValueId slice(Walk *w, const HloOp *op) {
     return w->hlo->values.at[v].type == w->hlo->values.at[op->results].type ? v : 0;
 }
 
+static ValueId slice_of_slice(Walk *w, const HloOp *op) {
+    const HloOp *of = hlo_def_as(w->hlo, hlo_operand(w->hlo, op, 0), HLO_SLICE);
+    const HloType *t = hlo_value_type(w->hlo, op->results);
+    int64_t from[OTRN_MAX_RANK], to[OTRN_MAX_RANK], by[OTRN_MAX_RANK];
+    uint32_t n, of_n, op_n;
+    if (!of || !t->elems)
+        return 0;
+    ValueId whole = hlo_operand(w->hlo, of, 0);
+    const int64_t *in_from = hlo_ints(of, AK_START_INDICES, &n), *in_by = hlo_ints(of, AK_STRIDES, &of_n);
+    const int64_t *out_from = hlo_ints(op, AK_START_INDICES, &n), *out_by = hlo_ints(op, AK_STRIDES, &op_n);
+    for (uint32_t i = 0; i < n; i++) { // no strides: ones
+        int64_t inner = of_n ? in_by[i] : 1;
+        from[i] = in_from[i] + out_from[i] * inner;
+        by[i] = inner * (op_n ? out_by[i] : 1);
+        to[i] = from[i] + (t->dims[i] - 1) * by[i] + 1;
+    }
+    OpId made = hlo_op(w->hlo, HLO_SLICE, w->loc, 1, &whole, 1, &w->hlo->values.at[op->results].type);
+    hlo_set_ints(w->hlo, made, AK_START_INDICES, from, n);
+    hlo_set_ints(w->hlo, made, AK_LIMIT_INDICES, to, n);
+    hlo_set_ints(w->hlo, made, AK_STRIDES, by, n);
+    return n == t->rank ? walk_push(w, made) : 0;
+}
+
 static ValueId pad(Walk *w, const HloOp *op) {
     static const HloAttrKey keys[3] = {AK_EDGE_PADDING_LOW, AK_EDGE_PADDING_HIGH, AK_INTERIOR_PADDING};
     for (int k = 0; k < 3; k++) {
@@ -766,6 +789,7 @@ const Rule simplify_rules[] = {
     {"transpose that moves nothing, of a transpose, of a product: reshape, one, the product swapped", HLO_TRANSPOSE, RULE_EXACT, transpose},
     {"broadcast that repeats nothing, of a broadcast: reshape, one", HLO_BROADCAST_IN_DIM, RULE_EXACT, broadcast},
     {"slice of everything: its operand", HLO_SLICE, RULE_EXACT, slice},
+    {"slice of a slice: one", HLO_SLICE, RULE_EXACT, slice_of_slice},
     {"pad by nothing: its operand", HLO_PAD, RULE_EXACT, pad},
     {"concatenate of one: its operand", HLO_CONCATENATE, RULE_EXACT, concatenate},
     {"all_reduce of one device: its operand", HLO_ALL_REDUCE, RULE_EXACT, collective_alone},

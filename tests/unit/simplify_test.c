@@ -43,6 +43,9 @@ static const Case cases[] = {
      "%y = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<6xf32>) -> " F "\n"
      "%r = stablehlo.broadcast_in_dim %y, dims = [1, 2] : (" F ") -> tensor<2x4x6xf32>"},
     {"slice of", "%x: " F, F, "%r = stablehlo.slice %x [0:4, 0:6] : (" F ") -> " F},
+    {"slice of a", "%x: tensor<9x8xf32>", "tensor<2x3xf32>",
+     "%y = stablehlo.slice %x [1:9:3, 0:7:2] : (tensor<9x8xf32>) -> tensor<3x4xf32>\n"
+     "%r = stablehlo.slice %y [0:3:2, 1:4] : (tensor<3x4xf32>) -> tensor<2x3xf32>"},
     {"pad by", "%x: " F, F,
      "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
      "%r = stablehlo.pad %x, %z, low = [0, 0], high = [0, 0], interior = [0, 0] : (" F ", tensor<f32>) -> " F},
