@@ -94,6 +94,7 @@ static EvalFn *const handlers[HLO_OPCODE_COUNT] = {
     [HLO_REPLICA_ID] = eval_device_id,
     [HLO_RESHAPE] = eval_reshape,
     [HLO_REVERSE] = eval_reverse,
+    [HLO_EXCHANGE] = eval_exchange,
     [HLO_DRAW] = eval_draw,
     [HLO_RNG] = eval_rng,
     [HLO_RNG_BIT_GENERATOR] = eval_rng_bit_generator,

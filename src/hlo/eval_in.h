@@ -154,7 +154,7 @@ EvalFn eval_ew1, eval_ew2, eval_abs, eval_is_finite, eval_real, eval_imag, eval_
 EvalFn eval_convert, eval_bitcast, eval_reduce_precision, eval_iota, eval_next_after;
 EvalFn eval_compare, eval_select, eval_clamp;
 EvalFn eval_constant, eval_reshape, eval_broadcast, eval_broadcast_in_dim, eval_transpose;
-EvalFn eval_slice, eval_pad, eval_concatenate, eval_reverse, eval_get_dimension_size;
+EvalFn eval_slice, eval_pad, eval_concatenate, eval_reverse, eval_exchange, eval_get_dimension_size;
 EvalFn eval_dynamic_slice, eval_dynamic_update_slice, eval_gather, eval_scatter;
 EvalFn eval_torch_index_select, eval_dynamic_pad, eval_real_dynamic_slice;
 EvalFn eval_reduce, eval_reduce_window, eval_select_and_scatter, eval_map, eval_rows, eval_sort, eval_top_k;

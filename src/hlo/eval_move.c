@@ -154,6 +154,16 @@ void eval_reverse(Eval *e, OpId id, const Tensor *in, Tensor *out) {
                       (const uint8_t *)in[0].data + base, from);
 }
 
+void eval_exchange(Eval *e, OpId id, const Tensor *in, Tensor *out) {
+    const HloType *t = eval_type(e, out[0]);
+    eval_need(e, id, in[0].type == out[0].type && t->rank && t->dims[t->rank - 1] % 2 == 0, "operand and result must have one type, of halves");
+    int64_t half = t->dims[t->rank - 1] / 2;
+    size_t bytes = (size_t)half * dtype_bytes(t->dtype);
+    out[0].data = eval_new(e, out[0].type);
+    for (int64_t i = 0; half && i < t->elems / half; i++)
+        memcpy((uint8_t *)out[0].data + (size_t)i * bytes, (const uint8_t *)in[0].data + (size_t)(i ^ 1) * bytes, bytes);
+}
+
 void eval_concatenate(Eval *e, OpId id, const Tensor *in, Tensor *out) {
     const HloOp *op = eval_op_at(e, id);
     const HloType *t = eval_type(e, out[0]);

@@ -373,6 +373,7 @@ void infer_dims(const Hlo *h, const HloOp *op, uint32_t k, int64_t dims[OTRN_MAX
         [HLO_BROADCAST] = infer_broadcast,
         [HLO_TRANSPOSE] = infer_transpose,
         [HLO_REVERSE] = infer_first,
+        [HLO_EXCHANGE] = infer_first,
         [HLO_SLICE] = infer_slice,
         [HLO_DYNAMIC_SLICE] = infer_dynamic_slice,
         [HLO_DYNAMIC_UPDATE_SLICE] = infer_first,

@@ -96,6 +96,12 @@ static void check_reverse(Verify *v) {
     verify_unique(v, "C2", AK_DIMENSIONS);
 }
 
+static void check_exchange(Verify *v) {
+    const HloType *a = verify_in(v, 0);
+    verify_exact_type(v, NULL, a, verify_out(v, 0));
+    verify_that(v, a->rank && a->dims[a->rank - 1] % 2 == 0, NULL, "the last dimension must have halves");
+}
+
 static void check_slice(Verify *v) {
     const HloType *a = verify_in(v, 0);
     uint32_t n;
@@ -342,6 +348,7 @@ bool verify_move(Verify *v) {
         [HLO_BROADCAST] = check_broadcast,
         [HLO_TRANSPOSE] = check_transpose,
         [HLO_REVERSE] = check_reverse,
+        [HLO_EXCHANGE] = check_exchange,
         [HLO_SLICE] = check_slice,
         [HLO_DYNAMIC_SLICE] = check_dynamic_slice,
         [HLO_DYNAMIC_UPDATE_SLICE] = check_dynamic_update_slice,

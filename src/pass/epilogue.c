@@ -12,9 +12,12 @@
 #include "pass/epilogue.h"
 
 #include "hlo/dot.h"
+#include "pass/rows.h"
 #include "pass/schedule.h"
 
 #define NEAR 16 // ops
+#define PART_COLUMNS 64     // products and their tiles in PSUM are cut at multiples of these,
+#define WIDE_COLUMNS 256    // … of twice as many where they have more than these
 
 // No reductions, and nothing per row among the results.
 static bool is_elementwise(const Hlo *h, const HloOp *rows) {
@@ -74,6 +77,8 @@ bool epilogue_suits(const Users *u, OpId id, uint32_t index, Epilogue *out) {
         return false;
     *out = (Epilogue){.dot = def, .rows = id, .index = index, .n = size, .rows_n = hlo_value_type(h, v)->elems / size,
                       .keeps = has_other_readers(u, hlo_operand(h, rows, index))};
+    if (rows_exchange(h, rows) && (size > WIDE_COLUMNS ? 2 * PART_COLUMNS : PART_COLUMNS) % columns)
+        return false; // both halves are in one tile
     return columns_suit(h, rows, columns, size);
 }
 

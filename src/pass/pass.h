@@ -31,6 +31,7 @@ typedef struct PassRow {
     R("fold", NULL, false, fold_rules, "evaluate exact operations on constants, keep splats small") \
     F("branches", pass_branches, false, branches_rules, "take selects by a condition out of a branch where it is known") \
     F("factors", pass_factors, false, factors_rules, "scale sums over rows, not what is summed") \
+    F("halves", pass_halves, false, halves_rules, "exchange halves of rows, as rotary positions do, in one form") \
     F("cse", pass_cse, false, NULL, "compute equal operations once") \
     R("counters", NULL, false, counters_rules, "count elements in 32 bits") \
     R("narrow", NULL, false, narrow_rules, "do elementwise work before its operands are broadcast") \

@@ -23,6 +23,7 @@
 #define GROUP_INPUTS_MAX 20
 #define INTS_MIN_ELEMS 16384
 #define PARTITIONS 128
+#define EXCHANGED_MOST 256 // columns of rows whose halves change places
 #define SCORES_MOST 256 // contracted elements of a product that may be one step with the rows it makes
 
 typedef enum Form { FORM_NONE, FORM_FULL, FORM_ROW } Form;
@@ -198,7 +199,7 @@ static bool is_worth_it(const Rows *r, const Group *g) {
         return false;
     for (uint32_t i = 0; i < g->ops.n; i++) {
         uint16_t code = hlo_at(r->h, g->ops.at[i])->code;
-        if (code != HLO_RESHAPE && code != HLO_BROADCAST_IN_DIM)
+        if (code != HLO_RESHAPE && code != HLO_BROADCAST_IN_DIM && code != HLO_EXCHANGE)
             return true;
     }
     return false;
@@ -306,6 +307,72 @@ static void leave_to_readers(Rows *r, uint32_t group, Values *outputs) {
     *outputs = kept;
 }
 
+// --- halves that change places ---------------------------------------------------------------------------
+//
+// concatenate(upper half of x, lower half of x), along rows (halves.c): a member that costs nothing, because an engine reads a row in any order. The
+// slices are not made then.
+
+static bool is_exchange(const Rows *r, const HloOp *op) {
+    const Hlo *h = r->h;
+    const HloOp *a = NULL, *b = NULL;
+    if (op->code == HLO_CONCATENATE && op->noperands == 2 && !r->ints) {
+        a = hlo_def_as(h, hlo_operand(h, op, 0), HLO_SLICE);
+        b = hlo_def_as(h, hlo_operand(h, op, 1), HLO_SLICE);
+    }
+    if (!a || !b || hlo_operand(h, a, 0) != hlo_operand(h, b, 0) || h->values.at[hlo_operand(h, a, 0)].type != h->values.at[op->results].type)
+        return false;
+    const HloType *t = hlo_value_type(h, op->results);
+    int64_t columns = t->dims[t->rank - 1];
+    return hlo_int(op, AK_DIMENSION, 0) == t->rank - 1 && columns <= EXCHANGED_MOST && dtype_on_tensor_engine(t->dtype) && t->elems >= ROWS_MIN_ELEMS &&
+           hlo_int_at(a, AK_START_INDICES, t->rank - 1, 0) == columns / 2 && hlo_value_type(h, a->results)->elems * 2 == t->elems &&
+           hlo_value_type(h, b->results)->elems * 2 == t->elems && hlo_value_type(h, b->results)->dims[t->rank - 1] * 2 == columns &&
+           hlo_value_type(h, a->results)->dims[t->rank - 1] * 2 == columns && !hlo_int_at(b, AK_START_INDICES, t->rank - 1, 0) &&
+           hlo_int_at(a, AK_STRIDES, t->rank - 1, 1) == 1 && hlo_int_at(b, AK_STRIDES, t->rank - 1, 1) == 1;
+}
+
+static bool is_half(const Rows *r, const HloOp *op) { // which nobody reads else
+    Reader by = readers_of(&r->u, op->results);
+    bool any = false;
+    while (op->code == HLO_SLICE && reader_next(&by)) {
+        if (!is_exchange(r, by.op))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+// The member as the graph has it otherwise.
+static void put_halves(Rows *r, const HloOp *op) {
+    Walk *w = &r->g.w;
+    ValueId x = hlo_operand(r->h, op, 0), half[2];
+    HloType t = *hlo_value_type(r->h, x);
+    int64_t from[OTRN_MAX_RANK] = {0}, dims[OTRN_MAX_RANK];
+    memcpy(dims, t.dims, t.rank * sizeof *dims);
+    dims[t.rank - 1] /= 2;
+    TypeId type = hlo_type_tensor(r->h, t.dtype, t.rank, dims), both = r->h->values.at[x].type;
+    w->loc = op->loc;
+    for (int k = 0; k < 2; k++) {
+        from[t.rank - 1] = (1 - k) * dims[t.rank - 1];
+        half[k] = walk_piece(w, x, from, type);
+    }
+    OpId made = hlo_op(r->h, HLO_CONCATENATE, op->loc, 2, half, 1, &both);
+    hlo_set_int(r->h, made, AK_DIMENSION, t.rank - 1);
+    walk_replace(w, op->results, walk_push(w, made));
+}
+
+// The op as a member: of x alone, as the slices are not made.
+static void set_exchange(Rows *r, OpId id) {
+    ValueId x = 0;
+    for (uint32_t k = 0; k < 2; k++) {
+        OpId half = r->h->values.at[hlo_operand(r->h, hlo_at(r->h, id), k)].def;
+        walk_operands(&r->g.w, half);
+        x = hlo_operand(r->h, hlo_at(r->h, half), 0);
+    }
+    HloOp *op = hlo_at(r->h, id);
+    hlo_op_set_operands(r->h, id, 1, &x);
+    op->code = HLO_EXCHANGE, op->attrs = NULL;
+}
+
 static void close_rows(Grouper *all, uint32_t group) {
     Rows *r = (Rows *)all;
     Hlo *h = r->h;
@@ -313,8 +380,14 @@ static void close_rows(Grouper *all, uint32_t group) {
     Values outputs = {0};
     group_outputs(all, group, &outputs);
     if (!outputs.n || !(r->ints ? ints_worth_it(r, group, &outputs) : is_worth_it(r, g))) {
-        for (uint32_t i = 0; i < g->ops.n; i++)
-            walk_push(&all->w, g->ops.at[i]);
+        for (uint32_t i = 0; i < g->ops.n; i++) {
+            walk_operands(&all->w, g->ops.at[i]);
+            HloOp op = *hlo_at(h, g->ops.at[i]);
+            if (op.code == HLO_EXCHANGE)
+                put_halves(r, &op);
+            else
+                walk_push(&all->w, g->ops.at[i]);
+        }
         return;
     }
     if (!g->c)
@@ -573,9 +646,37 @@ static bool join_movement(Rows *r, OpId id) {
     return true;
 }
 
+static bool join_exchange(Rows *r, OpId id) {
+    HloOp op = *hlo_at(r->h, id);
+    if (is_half(r, &op))
+        return true; // a member reads the whole, or put_halves makes it
+    if (!is_exchange(r, &op))
+        return false;
+    set_exchange(r, id);
+    op = *hlo_at(r->h, id);
+    const HloType *t = hlo_value_type(r->h, op.results);
+    int64_t n = t->elems, c = t->dims[t->rank - 1];
+    ValueId x = hlo_operand(r->h, &op, 0);
+    uint32_t target = group_of(r, x);
+    Group next = r->g.groups.at[target];
+    next.c = c;
+    if (target && (form_of(r, x) != FORM_FULL || next.ops.n >= GROUP_OPS_MAX || !columns_agree(&next) || (r->g.groups.at[target].c && r->g.groups.at[target].c != c)))
+        target = 0;
+    group_close_users(&r->g, &op, target);
+    walk_operands(&r->g.w, id);
+    x = hlo_operand(r->h, hlo_at(r->h, id), 0);
+    if (x < r->g.w.nuses) // one reader less
+        walk_set_uses(&r->g.w, x, walk_uses(&r->g.w, x) - 1);
+    if (!target)
+        target = group_new(&r->g, (Group){.n = n, .inputs = 1});
+    r->g.groups.at[target].c = c;
+    set_member(r, target, id, FORM_FULL);
+    return true;
+}
+
 static bool join_rows(Grouper *g, OpId id) {
     Rows *r = (Rows *)g;
-    return join_movement(r, id) || join_reduce(r, id) || join_elementwise(r, id);
+    return join_exchange(r, id) || join_movement(r, id) || join_reduce(r, id) || join_elementwise(r, id);
 }
 
 static void join(Compile *c, bool ints) {

@@ -29,6 +29,8 @@ void rows_refused(const Hlo *h, const HloOp *op, Why *why);
 bool rows_is_count(const Hlo *h, ValueId v);
 // Draws of the engines' generator (otrn.draw), perhaps in another shape: the op, 0: they are none.
 OpId rows_draw(const Hlo *h, ValueId v);
+// A row program in which halves of rows change places.
+bool rows_exchange(const Hlo *h, const HloOp *rows);
 // A row program that works on integers, as those that make random numbers do.
 bool rows_of_ints(const Hlo *h, const HloOp *rows);
 // Nothing in the program tells rows or columns: it works on elements wherever they are.

@@ -257,6 +257,14 @@ OpId rows_draw(const Hlo *h, ValueId v) {
     return hlo_def_as(h, v, HLO_DRAW) ? h->values.at[v].def : 0;
 }
 
+bool rows_exchange(const Hlo *h, const HloOp *rows) {
+    const HloRegion *region = hlo_op_region(h, rows, 0);
+    for (uint32_t i = 0; i < region->ops.n; i++)
+        if (hlo_at(h, region->ops.at[i])->code == HLO_EXCHANGE)
+            return true;
+    return false;
+}
+
 bool rows_of_ints(const Hlo *h, const HloOp *rows) {
     assert(rows->code == HLO_ROWS && rows->nregions == 1);
     const HloRegion *region = hlo_op_region(h, rows, 0);
@@ -276,7 +284,7 @@ bool rows_is_flat(const Hlo *h, const HloOp *rows) {
             return false;
     for (uint32_t i = 0; i + 1 < r->ops.n; i++) {
         const HloOp *op = hlo_at(h, r->ops.at[i]);
-        if (op->code == HLO_REDUCE || (op->code != HLO_CONSTANT && !hlo_value_type(h, op->results)->rank))
+        if (op->code == HLO_REDUCE || op->code == HLO_EXCHANGE || (op->code != HLO_CONSTANT && !hlo_value_type(h, op->results)->rank))
             return false;
     }
     return true;

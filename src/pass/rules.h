@@ -34,7 +34,7 @@ extern const char *const rule_keeps_text[RULE_KEEPS_COUNT];
 void rules_region(Walk *w, const Rule *rules, RegionId r);
 static inline void rules_walk(Walk *w, const Rule *rules) { rules_region(w, rules, hlo_main(w->hlo)->body); }
 
-extern const Rule picks_rules[], expand_rules[], autocast_rules[], unroll_rules[], parts_rules[], fold_rules[], branches_rules[], factors_rules[], counters_rules[], narrow_rules[];
+extern const Rule picks_rules[], expand_rules[], autocast_rules[], unroll_rules[], parts_rules[], fold_rules[], branches_rules[], factors_rules[], halves_rules[], counters_rules[], narrow_rules[];
 extern const Rule assoc_rules[], inner_rules[], turns_rules[], simplify_rules[], draws_rules[], functions_rules[], places_rules[];
 extern const Rule sums_rules[], dots_rules[], convs_rules[], windows_rules[];
 

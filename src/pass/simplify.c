@@ -16,7 +16,6 @@
 #include "hlo/users.h"
 #include "pass/rules.h"
 
-#define SCALED_PARTS 4 // of a concatenation
 
 typedef struct Simplify {
     Walk w; // first: rules are handed it
@@ -449,22 +448,6 @@ static ValueId negate_product(Walk *w, const HloOp *op) {
     return made ? made : times_negative(w, b, a);
 }
 
-// As rotary positions are scaled: who computes the parts can do that too.
-static ValueId scale_parts(Walk *w, const HloOp *op) {
-    ValueId in[SCALED_PARTS], a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1), x = splat_value(w->hlo, a) ? b : a;
-    const HloAttr *number = splat_value(w->hlo, x == a ? b : a);
-    const HloOp *def = number && used_once(w, x) ? hlo_def_as(w->hlo, x, HLO_CONCATENATE) : NULL;
-    HloOp of = def && def->noperands <= SCALED_PARTS ? *def : (HloOp){0};
-    for (uint32_t i = 0; i < of.noperands; i++) {
-        def = used_once(w, in[i] = hlo_operand(w->hlo, &of, i)) ? hlo_def(w->hlo, in[i]) : NULL;
-        if (!def || !hlo_is_elementwise(def))
-            return 0;
-    }
-    for (uint32_t i = 0; i < of.noperands; i++)
-        in[i] = walk_binary(w, HLO_MULTIPLY, in[i], splat_like(w, in[i], number->data));
-    return of.noperands ? walk_push(w, hlo_op_like(w->hlo, &of, in, w->hlo->values.at[op->results].type)) : 0;
-}
-
 static ValueId add_negated(Walk *w, const HloOp *op) {
     ValueId a = hlo_operand(w->hlo, op, 0), b = hlo_operand(w->hlo, op, 1), x = negated(w, a), y = negated(w, b);
     return y ? walk_binary(w, HLO_SUBTRACT, a, y) : x ? walk_binary(w, HLO_SUBTRACT, b, x) : 0;
@@ -806,7 +789,6 @@ const Rule simplify_rules[] = {
     {"(x / r) * number, r broadcast, narrowed or chosen on the way: x / (r / number)", HLO_MULTIPLY, RULE_LESS, number_into_quotient},
     {"(x / number) * r, x * number * (1 / r), r broadcast: x * (r / number), x * (number / r)", HLO_MULTIPLY, RULE_LESS, number_into_factor},
     {"-x * c: x * -c", HLO_MULTIPLY, RULE_EXACT, multiply_negated},
-    {"concatenate(x, y) * number, x and y computed: of each", HLO_MULTIPLY, RULE_EXACT, scale_parts},
     {"-(x * c): x * -c", HLO_NEGATE, RULE_EXACT, negate_product},
     {"x / 1: x", HLO_DIVIDE, RULE_EXACT, neutral},
     {"select(p, y, 0) / 2^k, (y * z) / 2^k: 2^-k into y", HLO_DIVIDE, RULE_RANGE, scale},

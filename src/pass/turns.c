@@ -20,6 +20,7 @@
 #include "hlo/dot.h"
 #include "pass/turns.h"
 
+#define FLOW_MOST 64   // values on the way from a product to a transpose
 #define FOR_PRODUCTS 4 // ops between a transpose and the products that read through it
 
 // One operand, as dimensions of `from`: the operand itself, or what it is a transpose of.
@@ -243,8 +244,8 @@ static Operand operand_read(const Hlo *h, const HloOp *op, uint32_t side) {
 static void mark(Turns *s, ValueId v) {
     assert(hlo_def_as(s->h, v, HLO_TRANSPOSE));
     while (s->sinks.n <= v)
-        VEC_PUSH(s->w.arena, &s->sinks, false);
-    s->sinks.at[v] = true;
+        VEC_PUSH(s->w.arena, &s->sinks, SINK_NONE);
+    s->sinks.at[v] = s->kind;
 }
 
 ValueId turns_behind(Turns *s, ValueId made, const Dims *perm) {
@@ -348,6 +349,49 @@ static bool is_for_products(const Turns *s, ValueId v, uint32_t depth) {
     return v < s->users.nvalues && users_reads(&s->users, v) > 0;
 }
 
+// --- work that goes on in one order -------------------------------------------------------------------
+//
+// Rotary positions stand between a product and the one that reads it turned: their work, halves put together included, is the same in any order. So it is
+// done in the order that the product behind reads through, or that the transpose behind asks for.
+
+static bool is_plain(const Hlo *h, ValueId v) { // in any order at once
+    const HloOp *op = hlo_def(h, v);
+    return splat_value(h, v) || (op && (op->code == HLO_BROADCAST_IN_DIM || op->code == HLO_IOTA));
+}
+
+static bool goes_on(const HloOp *op) {
+    return op->nresults == 1 && !op->nregions && (hlo_is_elementwise(op) || op->code == HLO_SLICE || op->code == HLO_CONCATENATE);
+}
+
+// What is made of the value with numbers and tables, parts of it put together, ends in products, or in one transpose, and only there.
+static bool flows(const Turns *s, ValueId v, OpId *turn, bool *products) {
+    Values seen = {0};
+    VEC_PUSH(s->w.arena, &seen, v);
+    bool together = false;
+    *turn = 0, *products = false;
+    for (uint32_t i = 0; i < seen.n; i++) {
+        Reader by = readers_of(&s->users, seen.at[i]);
+        while (reader_next(&by)) {
+            together = together || by.op->code == HLO_CONCATENATE;
+            if (by.op->code == HLO_DOT_GENERAL || (by.op->code == HLO_TRANSPOSE && is_for_products(s, by.op->results, FOR_PRODUCTS)))
+                *products = true;
+            else if (by.op->code == HLO_TRANSPOSE && (!*turn || *turn == by.id))
+                *turn = by.id;
+            else if (!goes_on(by.op) || seen.n > FLOW_MOST)
+                return false;
+            else if (!values_have(&seen, by.op->results))
+                VEC_PUSH(s->w.arena, &seen, by.op->results);
+        }
+    }
+    for (uint32_t i = 1; i < seen.n; i++) {
+        const HloOp *op = hlo_def(s->h, seen.at[i]);
+        for (uint32_t k = 0; k < op->noperands; k++)
+            if (!values_have(&seen, hlo_operand(s->h, op, k)) && !is_plain(s->h, hlo_operand(s->h, op, k)))
+                return false;
+    }
+    return together;
+}
+
 // The same computed of the turned product.
 static ValueId again(Turns *s, OpId id, ValueId v) {
     Hlo *h = s->h;
@@ -377,23 +421,50 @@ static ValueId transpose(Walk *w, const HloOp *op) {
     ValueId to = product ? s->made[w->id] : 0;
     for (uint32_t i = between.n; to && i-- > 0;)
         to = again(s, between.at[i], to);
-    if (!to && (product || is_for_products(s, op->results, FOR_PRODUCTS)))
+    OpId turn;
+    bool products;
+    s->kind = !to && flows(s, op->results, &turn, &products) && products && !turn ? SINK_ALL : SINK_ANY;
+    if (!to && (product || s->kind == SINK_ALL || is_for_products(s, op->results, FOR_PRODUCTS)))
         mark(s, op->results);
     return to;
 }
 
+static Dims inverse(const Dims *perm) {
+    Dims back = {.n = perm->n};
+    for (uint32_t i = 0; i < perm->n; i++)
+        back.at[perm->at[i]] = i;
+    return back;
+}
+
 static ValueId product(Walk *w, const HloOp *op) {
     Turns *s = (Turns *)w;
-    OpId turn = turned_by(s, op->results);
-    if (turn) {
-        Dims wanted = turns_dims(hlo_at(s->h, turn), AK_PERMUTATION);
-        s->made[turn] = rearrange(s, w->id, &wanted);
-        return 0;
+    OpId turn = turned_by(s, op->results), last;
+    bool products;
+    Dims wanted = {.n = (uint32_t)hlo_value_type(s->h, op->results)->rank}, all;
+    s->kind = SINK_ANY;
+    for (uint32_t i = 0; i < wanted.n; i++)
+        wanted.at[i] = i;
+    if (turn)
+        wanted = turns_dims(hlo_at(s->h, turn), AK_PERMUTATION);
+    if (!flows(s, turn ? hlo_at(s->h, turn)->results : op->results, &last, &products) || !last || products) {
+        ValueId to = rearrange(s, w->id, &wanted);
+        if (turn)
+            s->made[turn] = to;
+        return turn ? 0 : to;
     }
-    Dims as_is = {.n = (uint32_t)hlo_value_type(s->h, op->results)->rank};
-    for (uint32_t i = 0; i < as_is.n; i++)
-        as_is.at[i] = i;
-    return rearrange(s, w->id, &as_is);
+    Dims then = turns_dims(hlo_at(s->h, last), AK_PERMUTATION), back = inverse(&then); // turned for that one at once, and back until work has gone there
+    all = then;
+    through(&all, wanted.at);
+    ValueId to = rearrange(s, w->id, &all);
+    if (!to) {
+        ValueId in[2] = {hlo_operand(s->h, op, 0), hlo_operand(s->h, op, 1)};
+        to = walk_transpose(w, walk_push(w, hlo_op_like(s->h, op, in, s->h->values.at[op->results].type)), all.at);
+    }
+    s->kind = SINK_ALL;
+    to = turns_behind(s, to, &back);
+    if (turn)
+        s->made[turn] = to;
+    return turn ? 0 : to;
 }
 
 static ValueId sink(Walk *w, const HloOp *op) { return op->code == HLO_DOT_GENERAL ? 0 : turns_sink((Turns *)w, op); }

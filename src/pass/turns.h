@@ -11,12 +11,16 @@ typedef struct Dims {
     int64_t at[OTRN_MAX_RANK];
 } Dims;
 
+// A transpose of a product, or of what was computed from one, that may go behind whoever reads it; or all work on it is done in one order, tables included.
+typedef enum Sink { SINK_NONE, SINK_ANY, SINK_ALL } Sink;
+
 typedef struct Turns {
     Walk w; // first: rules are handed it
     Hlo *h;
     Users users;
     ValueId *made;      // per transpose there before the pass: the product it turns, turned
-    VEC(bool) sinks;    // per value: a transpose of a product, or of what was computed from one
+    VEC(uint8_t) sinks; // per value: a Sink
+    uint8_t kind;       // of those that are marked now
 } Turns;
 
 Dims turns_dims(const HloOp *op, HloAttrKey key);                      // a list of dimensions

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // turns_sink.c — let transposes of products go behind what is computed from them.
 //
-// Elementwise work, reductions and broadcasts do the same in any order of dimensions, so a transpose of a product may wait until
+// Elementwise work, reductions, broadcasts and parts put together do the same in any order of dimensions, so a transpose of a product may wait until
 // somebody needs its order: often that is another product, which reads through it (turns.c). A function over heads that vmap maps
 // over the heads of a group gives attention of this kind: scores [b k q g t] turned to [g b k q t], softmax, weights turned back.
 //
@@ -10,7 +10,7 @@
 // In what follows `perm` says which dimension of x each one of the transpose is.
 #include "pass/turns.h"
 
-static bool sinks(const Turns *s, ValueId v) { return v < s->sinks.n && s->sinks.at[v]; }
+static Sink sinks(const Turns *s, ValueId v) { return v < s->sinks.n ? (Sink)s->sinks.at[v] : SINK_NONE; }
 
 static Dims perm_of(const Hlo *h, ValueId v) { return turns_dims(hlo_def(h, v), AK_PERMUTATION); }
 
@@ -44,13 +44,19 @@ static TypeId unturned(Turns *s, TypeId type, const Dims *perm) {
 
 // --- operands that have no order of their own --------------------------------------------------------
 
-// The broadcast in the order of x, dimensions still ascending.
-static bool broadcast_fits(const HloOp *op, const Dims *perm, Dims *to) {
-    const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &to->n);
-    for (uint32_t i = 0; i < to->n; i++) {
-        to->at[i] = perm->at[dims[i]];
-        if (i && to->at[i] < to->at[i - 1])
+// The broadcast in the order of x, dimensions still ascending; those of size one of a table are left out.
+static bool broadcast_fits(const Turns *s, const HloOp *op, const Dims *perm, Dims *to, Dims *sizes) {
+    uint32_t n;
+    const int64_t *dims = hlo_ints(op, AK_BROADCAST_DIMENSIONS, &n);
+    const HloType *t = hlo_value_type(s->h, hlo_operand(s->h, op, 0));
+    *to = *sizes = (Dims){0};
+    for (uint32_t i = 0; i < n; i++) {
+        if (t->dims[i] == 1 && s->kind == SINK_ALL)
+            continue;
+        if (to->n && perm->at[dims[i]] < to->at[to->n - 1])
             return false;
+        to->at[to->n++] = perm->at[dims[i]];
+        sizes->at[sizes->n++] = t->dims[i];
     }
     return true;
 }
@@ -58,14 +64,14 @@ static bool broadcast_fits(const HloOp *op, const Dims *perm, Dims *to) {
 static bool operand_fits(const Turns *s, ValueId v, const Dims *perm) {
     const Hlo *h = s->h;
     const HloOp *op = hlo_def(h, v);
-    Dims other;
+    Dims other, sizes;
     if (hlo_value_type(h, v)->rank != (int)perm->n || !op)
         return false;
     if (sinks(s, v)) {
         other = perm_of(h, v);
         return same_order(hlo_value_type(h, v), &other, perm);
     }
-    return splat_value(h, v) || op->code == HLO_IOTA || (op->code == HLO_BROADCAST_IN_DIM && broadcast_fits(op, perm, &other));
+    return splat_value(h, v) || op->code == HLO_IOTA || (op->code == HLO_BROADCAST_IN_DIM && broadcast_fits(s, op, perm, &other, &sizes));
 }
 
 static ValueId operand_for(Turns *s, ValueId v, const Dims *perm) {
@@ -76,15 +82,15 @@ static ValueId operand_for(Turns *s, ValueId v, const Dims *perm) {
     if (sinks(s, v))
         return h->values.at[in].type == type ? in : walk_push(&s->w, hlo_op(h, HLO_RESHAPE, op.loc, 1, &in, 1, &type));
     assert(op.noperands <= 1);
+    Dims to, sizes;
+    if (op.code == HLO_BROADCAST_IN_DIM && broadcast_fits(s, &op, perm, &to, &sizes))
+        return walk_broadcast(&s->w, walk_reshape(&s->w, in, (int)sizes.n, sizes.at), to.at, to.n, type);
     OpId made = hlo_op_like(h, &op, &in, type);
     hlo_op_own_attrs(h, made);
-    Dims to;
     if (op.code == HLO_CONSTANT)
         hlo_attr_slot(h, made, AK_VALUE)->type = type;
     else if (op.code == HLO_IOTA)
         hlo_attr_slot(h, made, AK_IOTA_DIMENSION)->i = perm->at[hlo_int(&op, AK_IOTA_DIMENSION, 0)];
-    else if (broadcast_fits(&op, perm, &to))
-        hlo_set_ints(h, made, AK_BROADCAST_DIMENSIONS, to.at, to.n);
     return walk_push(&s->w, made);
 }
 
@@ -184,6 +190,36 @@ static ValueId sink_reshape(Turns *s, const HloOp *op) {
     return finish(s, hlo_op(h, HLO_RESHAPE, op->loc, 1, &in, 1, &type), &out);
 }
 
+static ValueId sink_slice(Turns *s, const HloOp *op) {
+    static const HloAttrKey keys[] = {AK_START_INDICES, AK_LIMIT_INDICES, AK_STRIDES};
+    Hlo *h = s->h;
+    Dims perm = perm_of(h, hlo_operand(h, op, 0));
+    ValueId in = from_of(h, hlo_operand(h, op, 0));
+    OpId made = hlo_op_like(h, op, &in, unturned(s, h->values.at[op->results].type, &perm));
+    hlo_op_own_attrs(h, made);
+    for (int k = 0; k < 3; k++) {
+        int64_t to[OTRN_MAX_RANK];
+        for (uint32_t i = 0; i < perm.n; i++)
+            to[perm.at[i]] = hlo_int_at(op, keys[k], i, 1);
+        hlo_set_ints(h, made, keys[k], to, perm.n);
+    }
+    return finish(s, made, &perm);
+}
+
+static ValueId sink_concatenate(Turns *s, const HloOp *op) {
+    Hlo *h = s->h;
+    Dims perm = sinks(s, hlo_operand(h, op, 0)) ? perm_of(h, hlo_operand(h, op, 0)) : (Dims){0};
+    for (uint32_t i = 0; i < op->noperands; i++)
+        if (!perm.n || !operand_fits(s, hlo_operand(h, op, i), &perm))
+            return 0;
+    ValueId *in = ARENA_NEWN(s->w.arena, ValueId, op->noperands);
+    for (uint32_t i = 0; i < op->noperands; i++)
+        in[i] = operand_for(s, hlo_operand(h, op, i), &perm);
+    OpId made = hlo_op(h, HLO_CONCATENATE, op->loc, op->noperands, in, 1, &(TypeId){unturned(s, h->values.at[op->results].type, &perm)});
+    hlo_set_int(h, made, AK_DIMENSION, perm.at[hlo_int(op, AK_DIMENSION, 0)]);
+    return finish(s, made, &perm);
+}
+
 static ValueId sink_transpose(Turns *s, const HloOp *op) {
     ValueId v = hlo_operand(s->h, op, 0);
     Dims first = perm_of(s->h, v), both = {0};
@@ -194,16 +230,18 @@ static ValueId sink_transpose(Turns *s, const HloOp *op) {
 }
 
 ValueId turns_sink(Turns *s, const HloOp *op) {
-    bool any = false;
+    s->kind = SINK_NONE;
     for (uint32_t i = 0; i < op->noperands; i++)
-        any = any || sinks(s, hlo_operand(s->h, op, i));
-    if (!any || op->nresults != 1)
+        s->kind = sinks(s, hlo_operand(s->h, op, i)) > s->kind ? sinks(s, hlo_operand(s->h, op, i)) : s->kind;
+    if (!s->kind || op->nresults != 1)
         return 0;
     switch (op->code) {
     case HLO_REDUCE: return sink_reduce(s, op);
     case HLO_BROADCAST_IN_DIM: return sink_broadcast(s, op);
     case HLO_RESHAPE: return sink_reshape(s, op);
     case HLO_TRANSPOSE: return sink_transpose(s, op);
+    case HLO_SLICE: return sink_slice(s, op);
+    case HLO_CONCATENATE: return sink_concatenate(s, op);
     default: return hlo_is_elementwise(op) && !op->nregions ? sink_elementwise(s, op) : 0;
     }
 }

@@ -357,7 +357,7 @@ static void try_rows(Lower *l, OpId id) {
     Block b = {.rows = id};
     int64_t rows;
     const int64_t *kinds = rows_kinds(op);
-    if (!rows_shape(h, op, &rows, &b.n) || b.n < 32 || rows_is_flat(h, op))
+    if (!rows_shape(h, op, &rows, &b.n) || b.n < 32 || rows_is_flat(h, op) || rows_exchange(h, op))
         return;
     for (uint32_t i = 0; i < op->noperands; i++)
         if (kinds[i] == FUSED_SAME)

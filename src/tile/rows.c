@@ -409,7 +409,7 @@ static void order_loads(RowOp *r, const bool *need, int pass) {
         r->order[i] = i, r->reader[i] = n;
     for (uint32_t i = n; i-- > 0;) {
         const Node *node = rows_node(r, i);
-        uint32_t at = node->folded || node->kind == NODE_WIDEN ? r->reader[i] : i;
+        uint32_t at = node->folded || node->kind == NODE_WIDEN || node->kind == NODE_EXCHANGE ? r->reader[i] : i;
         for (uint32_t k = 0; k < node->nsrc && rows_runs_in(node, need, i, pass); k++)
             r->reader[node->src[k]] = at < r->reader[node->src[k]] ? at : r->reader[node->src[k]];
     }

@@ -21,7 +21,7 @@
 #define DRAWN_SETS 6 // … between products where it draws: a tile is one instruction more on its way
 #define PRO_COPIES 6 // of what a product leaves in PSUM
 
-typedef enum NodeKind { NODE_INPUT, NODE_CONST, NODE_OP, NODE_WIDEN, NODE_REDUCE } NodeKind;
+typedef enum NodeKind { NODE_INPUT, NODE_CONST, NODE_OP, NODE_WIDEN, NODE_EXCHANGE, NODE_REDUCE } NodeKind;
 
 typedef struct Node {
     uint8_t kind, dtype;
@@ -98,6 +98,7 @@ typedef struct RowOp {
     int64_t first;              // … of the chunk
     int64_t prow, pcols, group; // partition rows, elements of each, rows in each
     int64_t group_most;         // … at most; 0: any number
+    int64_t half;               // columns of one, where halves of rows change places; 0: none do
     int64_t batch;              // rows of a batch, where those in a partition are of several; 0: they follow each other
     uint32_t width;             // columns of a chunk, elements of a slot
     uint32_t levels;
@@ -223,6 +224,7 @@ typedef struct Arg { // an operand as the instruction sees it
     float value;
     uint64_t addr;
     int32_t step[2]; // TENSOR: strides over rows of a partition and columns
+    bool exchanged;  // … the upper half first
     Haz *haz;
 } Arg;
 int rows_comparison(const RowOp *r, const Node *n); // the ALU operation

@@ -24,7 +24,7 @@ static uint32_t align(uint32_t v) { return (v + 63) & ~63u; }
 
 // A full value that has memory of its own in the pass.
 static bool has_slot(const Node *n) {
-    return n->full && !n->folded && !n->resident && !n->psum && n->kind != NODE_CONST && (n->kind != NODE_WIDEN || n->is_output);
+    return n->full && !n->folded && !n->resident && !n->psum && n->kind != NODE_CONST && n->kind != NODE_EXCHANGE && (n->kind != NODE_WIDEN || n->is_output);
 }
 
 bool rows_runs_in(const Node *n, const bool *need, uint32_t i, int pass) {
@@ -55,13 +55,23 @@ bool *rows_needed(const RowOp *r, int pass) {
 static void set_last(RowOp *r, uint32_t i, uint32_t reader) { // through what is folded or repeats a column
     Node *n = rows_node(r, i);
     n->last = reader > n->last ? reader : n->last;
-    for (uint32_t k = 0; (n->folded || n->kind == NODE_WIDEN) && k < n->nsrc; k++)
+    for (uint32_t k = 0; (n->folded || n->kind == NODE_WIDEN || n->kind == NODE_EXCHANGE) && k < n->nsrc; k++)
         set_last(r, n->src[k], reader);
+}
+
+// The node's instruction reads a row in another order than it writes one.
+static bool reads_exchanged(const RowOp *r, const Node *n) {
+    bool found = false;
+    for (uint32_t k = 0; k < n->nsrc && r->half; k++) {
+        const Node *from = rows_node(r, n->src[k]);
+        found = found || from->kind == NODE_EXCHANGE || (from->folded && reads_exchanged(r, from));
+    }
+    return found;
 }
 
 // The operand whose slot the node's result may take over: it dies here and the instruction reads before it writes.
 static int32_t slot_taken(const RowOp *r, const Node *n, uint32_t i) {
-    if (n->kind != NODE_OP)
+    if (n->kind != NODE_OP || reads_exchanged(r, n))
         return -1;
     for (uint32_t k = 0; k < n->nsrc; k++) {
         const Node *from = rows_node(r, n->src[k]);
@@ -89,7 +99,7 @@ uint32_t rows_lay_out(RowOp *r, const bool *need, int pass) {
     for (uint32_t i = 0; i < n; i++)
         rows_node(r, i)->last = i, rows_node(r, i)->slot = -1;
     for (uint32_t i = 0; i < n; i++)
-        if (rows_runs_in(rows_node(r, i), need, i, pass) && !rows_node(r, i)->folded && rows_node(r, i)->kind != NODE_WIDEN)
+        if (rows_runs_in(rows_node(r, i), need, i, pass) && !rows_node(r, i)->folded && rows_node(r, i)->kind != NODE_WIDEN && rows_node(r, i)->kind != NODE_EXCHANGE)
             for (uint32_t k = 0; k < rows_node(r, i)->nsrc; k++)
                 set_last(r, rows_node(r, i)->src[k], i);
     for (uint32_t i = 0; i < n && r->keep_outputs; i++) // whoever took over the slot would wait for its store
@@ -338,12 +348,12 @@ bool rows_fit(RowOp *r) {
     for (int keep = 1; keep >= 0 && !flat && (r->levels || whole <= widest(r)); keep--) {
         r->keep_outputs = keep;
         rows_lay_whole(r, true);
-        if (rows_try_width(r, whole, keep ? 3 : 2) || (!keep && r->levels && rows_try_width(r, whole, 1))) {
+        if (rows_try_width(r, whole, keep ? 3 : 2) || (!keep && (r->levels || r->half) && rows_try_width(r, whole, 1))) {
             rows_fold_sums(r);
             return true;
         }
     }
-    if (r->group > 1)
+    if (r->group > 1 || r->half)
         return false;
     choose_resident(r, false);
     for (int64_t width = widest(r); width >= 64; width -= 64) {

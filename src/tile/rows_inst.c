@@ -22,6 +22,13 @@ static uint32_t row_pitch(const RowOp *r, const Node *n) { // elements from one 
 }
 
 Arg rows_arg(RowOp *r, uint32_t i, bool full) {
+    if (rows_node(r, i)->kind == NODE_EXCHANGE) { // of a whole row, or of numbers: these are the same
+        Arg whole = rows_arg(r, rows_node(r, i)->src[0], full);
+        assert(full);
+        if (whole.kind == ARG_TENSOR && whole.step[1])
+            whole.exchanged = !whole.exchanged;
+        return whole;
+    }
     uint32_t from = rows_narrow(r, i);
     const Node *n = rows_node(r, from);
     if (n->kind == NODE_CONST)
@@ -41,6 +48,11 @@ Arg rows_arg(RowOp *r, uint32_t i, bool full) {
 // Counts of the instruction and strides of one operand.
 static void set_counts(const RowOp *r, IsaInst *in, bool full) {
     in->n[0] = r->m;
+    if (full && r->half) {
+        in->n[1] = side_by_side(r), in->n[2] = (uint32_t)(r->w / in->n[1] / (2 * r->half)), in->n[3] = 2, in->n[4] = (uint32_t)r->half;
+        assert(r->w == in->n[1] * in->n[2] * 2 * r->half);
+        return;
+    }
     if (full && side_by_side(r) > 1)
         in->n[1] = side_by_side(r), in->n[2] = r->tiles > 1 ? r->w / r->tiles : (uint32_t)r->cols;
     else
@@ -48,6 +60,11 @@ static void set_counts(const RowOp *r, IsaInst *in, bool full) {
 }
 
 static void set_strides(const RowOp *r, int32_t *strides, const Arg *a, bool full) {
+    if (full && r->half) {
+        int32_t half = (int32_t)r->half * a->step[1];
+        strides[1] = a->step[0], strides[2] = 2 * half, strides[3] = a->exchanged ? -half : half, strides[4] = a->step[1];
+        return;
+    }
     if (full && side_by_side(r) > 1)
         strides[1] = a->step[0], strides[2] = a->step[1];
     else
@@ -68,8 +85,13 @@ static Arg reduced(RowOp *r, uint32_t i) {
     return a;
 }
 
+// Where the operand begins: with the upper half.
+static uint64_t first_of(const RowOp *r, const Arg *a) {
+    return a->addr + (a->exchanged ? (uint64_t)r->half * dtype_bytes(a->dtype) : 0);
+}
+
 void rows_src(RowOp *r, IsaInst *in, const Arg *a, bool full) {
-    in->src = a->addr;
+    in->src = first_of(r, a);
     in->stype = a->dtype;
     set_strides(r, in->s, a, full);
 }
@@ -85,7 +107,7 @@ IsaInst rows_make(RowOp *r, int op, int engine, const Arg *dst, const Arg *src, 
 }
 
 void rows_src1(RowOp *r, IsaInst *in, const Arg *a, bool full) {
-    in->src1 = a->addr;
+    in->src1 = first_of(r, a);
     in->ttype = a->dtype;
     set_strides(r, in->t, a, full);
 }

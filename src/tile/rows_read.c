@@ -88,6 +88,15 @@ static void read_op(RowOp *r, OpId id) {
     }
     if (op->code == HLO_BROADCAST_IN_DIM)
         n.kind = NODE_WIDEN;
+    if (op->code == HLO_EXCHANGE) {
+        r->half = t->dims[0] / 2;
+        n.kind = NODE_EXCHANGE;
+        if (is_returned(r, op->results)) { // as a copy
+            n.uses = 1;
+            n.src[0] = push_node(r, &n);
+            n.kind = NODE_OP, n.code = HLO_CONVERT, n.uses = 0;
+        }
+    }
     if (op->code == HLO_SELECT)
         n.src[1] = widened_choice(r, &n);
     if (n.level > r->levels)

@@ -1,9 +1,9 @@
 // Attention as PyTorch writes it: queries and keys put by heads, keys turned, both scaled. Scaling goes before the transposes, which products read through; what
-// rotary positions put together is scaled in its parts.
+// rotary positions do is done in the order that the product reads.
 // run: otrn compile %s --dump=dce -o %t/out.otrn
-// expect: stablehlo.subtract
-// expect: stablehlo.multiply
 // expect: stablehlo.concatenate
+// expect: stablehlo.add
+// expect: stablehlo.multiply
 // expect: stablehlo.dot_general
 // expect-not: stablehlo.transpose
 func.func public @main(%q: tensor<2x8x4x16xf32>, %k: tensor<2x8x4x16xf32>) -> tensor<2x4x8x8xf32> {

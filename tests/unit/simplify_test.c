@@ -20,6 +20,9 @@ typedef struct Case {
 } Case;
 
 #define F "tensor<4x6xf32>"
+#define H "tensor<4x3xf32>"
+#define HALVES "%a = stablehlo.slice %x [0:4, 0:3] : (" F ") -> " H "\n %b = stablehlo.slice %x [0:4, 3:6] : (" F ") -> " H \
+    "\n %cs = stablehlo.broadcast_in_dim %c, dims = [1] : (tensor<3xf32>) -> " H "\n %ss = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<3xf32>) -> " H "\n"
 #define SPLAT(name, text) "%" name " = stablehlo.constant dense<" text "> : " F "\n"
 #define SCATTER(x, i, u, t, tu, dims)                                                                                                         \
     "%s = \"stablehlo.scatter\"(" x ", " i ", " u ") <{" dims "}> ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): %t = stablehlo.add %a, %b : "      \
@@ -79,9 +82,6 @@ static const Case cases[] = {
     {"-x * c", "%x: " F, F, SPLAT("c", "0.1") "%y = stablehlo.negate %x : " F "\n %r = stablehlo.multiply %c, %y : " F},
     {"-x * c", "%x: tensor<4x6xbf16>", "tensor<4x6xbf16>",
      "%c = stablehlo.constant dense<0.7> : tensor<4x6xbf16>\n %y = stablehlo.negate %x : tensor<4x6xbf16>\n %r = stablehlo.multiply %y, %c : tensor<4x6xbf16>"},
-    {"concatenate(x, y) * number", "%x: " F ", %y: " F, "tensor<8x6xf32>",
-     "%c = stablehlo.constant dense<0.3> : tensor<8x6xf32>\n %a = stablehlo.abs %x : " F "\n %b = stablehlo.maximum %x, %y : " F "\n"
-     "%t = stablehlo.concatenate %a, %b, dim = 0 : (" F ", " F ") -> tensor<8x6xf32>\n %r = stablehlo.multiply %c, %t : tensor<8x6xf32>"},
     {"-(x * c)", "%x: " F, F, SPLAT("c", "0.1") "%y = stablehlo.multiply %c, %x : " F "\n %r = stablehlo.negate %y : " F},
     {"x + -y", "%x: " F ", %y: " F, F, "%z = stablehlo.negate %y : " F "\n %r = stablehlo.add %x, %z : " F},
     {"x + -y", "%x: " F ", %y: " F, F, "%z = stablehlo.negate %x : " F "\n %r = stablehlo.add %z, %y : " F},
@@ -238,6 +238,21 @@ static const Case cases[] = {
      "%k = stablehlo.add %i, %n : tensor<128x128xi32>\n %r = stablehlo.compare GE, %k, %j : (tensor<128x128xi32>, tensor<128x128xi32>) -> tensor<128x128xi1>"},
     {"elementwise work on broadcasts", "%x: tensor<6xf32>", F,
      SPLAT("c", "0.1") "%b = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<6xf32>) -> " F "\n %r = stablehlo.divide %b, %c : " F},
+    // halves
+    {"pad of nothing", "%x: " F, F,
+     "%n = stablehlo.constant dense<0.1> : tensor<f32>\n %s = stablehlo.slice %x [0:4, 6:6] : (" F ") -> tensor<4x0xf32>\n"
+     "%r = stablehlo.pad %s, %n, low = [0, 6], high = [0, 0], interior = [0, 0] : (tensor<4x0xf32>, tensor<f32>) -> " F},
+    {"concatenate(f(a, b)", "%x: " F ", %c: tensor<3xf32>, %s: tensor<3xf32>", F,
+     HALVES "%ac = stablehlo.multiply %a, %cs : " H "\n %bs = stablehlo.multiply %b, %ss : " H "\n %bc = stablehlo.multiply %b, %cs : " H "\n %as = stablehlo.multiply %a, %ss : " H
+     "\n %p = stablehlo.subtract %ac, %bs : " H "\n %q = stablehlo.add %as, %bc : " H "\n %r = stablehlo.concatenate %p, %q, dim = 1 : (" H ", " H ") -> " F},
+    {"concatenate(f(a, b)", "%x: " F ", %c: tensor<3xf32>, %s: tensor<3xf32>", F,
+     HALVES "%n = stablehlo.negate %b : " H "\n %r = stablehlo.concatenate %n, %a, dim = 1 : (" H ", " H ") -> " F},
+    {"(x * signs) * table", "%x: " F ", %t: tensor<6xf32>", F,
+     "%c = stablehlo.constant dense<[-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]> : tensor<6xf32>\n %n = stablehlo.broadcast_in_dim %c, dims = [1] : (tensor<6xf32>) -> " F
+     "\n %y = stablehlo.multiply %x, %n : " F "\n %b = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<6xf32>) -> " F "\n %r = stablehlo.multiply %y, %b : " F},
+    {"one end of rows and zeros", "%x: " H ", %y: " H, F,
+     "%z = stablehlo.constant dense<0.0> : " H "\n %n = stablehlo.constant dense<0.0> : tensor<f32>\n %p = stablehlo.concatenate %z, %x, dim = 1 : (" H ", " H ") -> " F
+     "\n %q = stablehlo.pad %y, %n, low = [0, 0], high = [0, 3], interior = [0, 0] : (" H ", tensor<f32>) -> " F "\n %r = stablehlo.add %p, %q : " F},
     // functions, dots, windows, inner
     {"sign:", "%x: tensor<32x32xf32>", "tensor<32x32xf32>", "%r = stablehlo.sign %x : tensor<32x32xf32>"},
     {"log(1 + x)", "%x: tensor<64x128xf32>", "tensor<64x128xf32>", "%r = stablehlo.log_plus_one %x : tensor<64x128xf32>"},
@@ -275,7 +290,7 @@ static const struct { const char *pass; const Rule *rules; } tables[] = {
     {"simplify", simplify_rules}, {"picks", picks_rules},         {"fold", fold_rules},         {"unroll", unroll_rules},
     {"parts", parts_rules},       {"branches", branches_rules},   {"counters", counters_rules}, {"narrow", narrow_rules},
     {"functions", functions_rules}, {"dots", dots_rules},         {"windows", windows_rules},   {"inner", inner_rules},
-    {"turns", turns_rules},
+    {"turns", turns_rules},       {"halves", halves_rules},
 };
 enum { NTABLES = sizeof tables / sizeof *tables };
 
