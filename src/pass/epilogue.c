@@ -191,16 +191,27 @@ static bool may_meet(const Pass *p, const Epilogue *e, uint32_t at) {
     return up <= NEAR || result_bytes(p, e->rows) <= (e->keeps ? 0 : result_bytes(p, e->dot));
 }
 
-// Reshapes on the value's way go along: with all, those between product and program, else those that stand behind the place.
-static void take_views(Pass *p, OpId rows, ValueId v, uint32_t at, bool all) {
+// Reshapes on the value's way that stand behind the place go along.
+static void take_views(Pass *p, OpId rows, ValueId v, uint32_t at) {
     OpId def = p->h->values.at[v].def;
     if (!def || hlo_at(p->h, def)->code != HLO_RESHAPE || p->u.region[def] != p->u.region[rows] || schedule_is_moved(&p->s, def))
         return;
-    take_views(p, rows, hlo_operand(p->h, hlo_at(p->h, def), 0), at, all);
-    if (p->place[def] <= at && !all)
+    take_views(p, rows, hlo_operand(p->h, hlo_at(p->h, def), 0), at);
+    if (p->place[def] <= at)
         return;
     p->place[def] = at;
     move_behind(p, def, at);
+}
+
+// All reshapes of the product, the program's and those that are read later, go where it goes.
+static void take_reshapes(Pass *p, ValueId v, RegionId r, uint32_t at) {
+    for (Reader by = readers_of(&p->u, v); reader_next(&by);) {
+        if (by.op->code != HLO_RESHAPE || p->u.region[by.id] != r || schedule_is_moved(&p->s, by.id))
+            continue;
+        p->place[by.id] = at;
+        move_behind(p, by.id, at);
+        take_reshapes(p, by.op->results, r, at);
+    }
 }
 
 // Reshapes of other operands, product, reshapes between the two, program: behind that place.
@@ -211,9 +222,9 @@ static void meet(Pass *p, const Epilogue *e, uint32_t at) {
     p->place[e->rows] = p->place[e->dot] = at;
     for (uint32_t i = 0; i < hlo_at(h, e->rows)->noperands; i++)
         if (i != e->index)
-            take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), i), at, false);
+            take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), i), at);
     move_behind(p, e->dot, at);
-    take_views(p, e->rows, hlo_operand(h, hlo_at(h, e->rows), e->index), at, true);
+    take_reshapes(p, hlo_at(h, e->dot)->results, p->u.region[e->dot], at);
     move_behind(p, e->rows, at);
 }
 
