@@ -572,7 +572,9 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     for (int k = 0; k < 2 && chips[k]; k++)
         chip_set_profile(chips[k], profile ? &spent : NULL);
     ExeWatch watch;
-    exe_watch_init(&watch, NULL);
+    bool watched = exe_watches(env);
+    if (watched)
+        exe_watch_init(&watch, NULL);
     if (slot->peer)
         chip_attach(env->core.second, env->pool, NULL);
     for (int k = 0; k < 2 && chips[k]; k++)
@@ -582,7 +584,8 @@ otrn_status otrn_execute(otrn_exe *exe, const otrn_buffer *args, size_t num_args
     s = slot->peer ? exe_run_turns(env, &env->core, slot, &failed, &pc, why, sizeof why)
                    : exe_run(env, &env->core, slot->prog, slot->segs, &pc, why, sizeof why, &watch);
     guard_end(&guard);
-    exe_watch_fini(&watch, env);
+    if (watched)
+        exe_watch_fini(&watch, env);
     for (int k = 0; k < 2 && chips[k]; k++) {
         chip_set_profile(chips[k], NULL);
         if (env->draws_on && chip_draws(chips[k]) > env->draws)

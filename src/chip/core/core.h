@@ -98,7 +98,6 @@ static inline EffOperand chip_operand(const Chip *c, uint8_t *const *segs, uint6
 // Executes a run of the plan.
 void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs);
 // The same in two steps: the run as jobs (room for PLAN_STEPS of them), then slices [begin, end) of partitions.
-#define PLAN_GRAIN_ELEMS 16384 // least work worth a handoff
 typedef struct PlanWork {
     EngJob *jobs;
     uint32_t njobs, slice, slices; // partitions that go together, and how many times

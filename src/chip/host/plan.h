@@ -22,6 +22,7 @@
 
 #define PLAN_STEPS 96            // instructions of a run
 #define PLAN_LOCAL_BYTES 131072u // of a slice
+#define PLAN_GRAIN_ELEMS 16384u  // least work worth a handoff
 
 enum { PLAN_DST, PLAN_SRC, PLAN_SRC1, PLAN_RES, PLAN_A, PLAN_B, PLAN_SLOTS, PLAN_SKIP = PLAN_SLOTS };
 enum { PLAN_HBM, PLAN_LOCAL, PLAN_NOWHERE };

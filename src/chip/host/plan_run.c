@@ -160,5 +160,6 @@ PlanWork plan_work(const Chip *c, const ChipProg *p, const PlanRun *run, uint8_t
 
 void plan_run(Chip *c, const ChipProg *p, const PlanRun *run, uint8_t *const *segs) {
     PlanWork w = plan_work(c, p, run, segs, c->jobs, &c->engines);
-    pool_run(w.elems < PLAN_GRAIN_ELEMS ? NULL : c->pool, w.slices, 1, slices_task, &w);
+    uint64_t grain = w.elems < PLAN_GRAIN_ELEMS ? w.slices : 1;
+    pool_run(c->pool, w.slices, grain, slices_task, &w);
 }

@@ -339,7 +339,7 @@ uint16_t plan_piece_slice(const PlanPiece *p) {
     for (uint32_t i = 0; i < p->naccs; i++)
         longest = p->acc[i].hi - p->acc[i].lo > longest ? p->acc[i].hi - p->acc[i].lo : longest;
     uint32_t most = PLAN_CACHED / (p->local_pitch > longest ? p->local_pitch : longest);
-    uint32_t share = (p->parts + 7u) / 8; // some for each thread
-    most = most < 1 ? 1 : most > 16 ? 16 : most;
-    return (uint16_t)(most < share ? most : share);
+    bool alone = (uint64_t)p->parts * longest * p->nsteps < PLAN_GRAIN_ELEMS * 4u; // by one thread: all at once
+    uint32_t share = alone ? p->parts : (p->parts + 7u) / 8; // some for each thread
+    return (uint16_t)(most < 1 ? 1 : most < share ? most : share);
 }
