@@ -7,10 +7,20 @@
 #include "hlo/pool.h"
 #include "pass/rules.h"
 
+// Along one axis all that lies before an element, or behind it: a scan takes each element once, whatever is around.
+static bool is_running(const PoolForm *f) {
+    for (int i = 0; i < f->rank; i++) {
+        const PoolAxis *a = &f->axis[i];
+        if (a->window > 1 && a->window == a->in && a->out == a->in && (a->low == a->window - 1 || a->high == a->window - 1))
+            return true;
+    }
+    return false;
+}
+
 static ValueId canon(Walk *w, const HloOp *op) {
     Hlo *h = w->hlo;
     PoolForm f;
-    if (!pool_read(h, op, &f) || pool_is_inside(&f))
+    if (!pool_read(h, op, &f) || pool_is_inside(&f) || is_running(&f))
         return 0;
     int64_t low[POOL_RANK_MAX], high[POOL_RANK_MAX], inner[POOL_RANK_MAX], dims[POOL_RANK_MAX], ones[POOL_RANK_MAX];
     int64_t none[2 * POOL_RANK_MAX] = {0};
