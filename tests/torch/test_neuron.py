@@ -513,6 +513,18 @@ def test_batch_norm_over_processes_has_its_kernels():
     assert before == {h.name: h.runs for h in eager.HOST}
 
 
+def test_operators_are_prepared_under_dispatch_modes():
+    """A mode that is there and not asked (no_dispatch, transforms of torch.func): torch looks for its kernels by other names."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    x = torch.randn(3, 5, device="neuron")
+    with FlopCounterMode(display=False) as counted, torch._C._DisableTorchDispatch():
+        torch.testing.assert_close(x.cpu().cosh(), x.cosh().cpu())
+    with counted:
+        torch.testing.assert_close((x @ x.T.contiguous()).cpu(), x.cpu() @ x.cpu().T)
+    assert counted.get_total_flops() == 2 * 2 * 3 * 3 * 5
+
+
 def test_kernels_of_ours_are_not_captured(fresh):
     """A size that depends on values breaks a graph; what the device does for it is not one of the user's frames."""
     x = torch.tensor([0.0, 1.0, 2.0]).to("neuron")

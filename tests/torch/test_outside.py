@@ -150,3 +150,18 @@ def test_a_report_file_counts_from_the_beginning(tmp_path):
     env = os.environ | {"OTRN_TORCH_REPORT": str(tmp_path / "report")}
     subprocess.run([sys.executable, "-c", code], env=env, check=True)
     assert "aten.mm.default" in (tmp_path / "report").read_text()
+
+
+def test_a_report_file_of_a_script_that_begins_in_a_transform(tmp_path):
+    """The device's first operator inside of torch.func: what looks at operators was there before."""
+    code = """if True:
+        import torch
+        x, w = torch.randn(5, 3).to("neuron"), torch.ones(3, 2, requires_grad=True).to("neuron")
+        torch.func.vmap(torch.func.grad(lambda a: (a @ w).sin().sum()))(x)
+        torch.ones(4, 4) @ torch.ones(4, 4)
+    """
+    env = os.environ | {"OTRN_TORCH_REPORT": str(tmp_path / "report")}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
+    told = (tmp_path / "report").read_text()
+    assert "eager operators, each a program" in told
+    assert "aten.mm.default at" in told

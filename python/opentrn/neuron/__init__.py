@@ -32,6 +32,8 @@ def _lazy_init():
     """Called by torch before the device is first used."""
     global _used
     _load()
+    import opentrn.torch  # noqa: F401 (OTRN_TORCH_REPORT looks from here on: inside of an operator it would see nothing)
+
     _used = True
 
 

@@ -45,6 +45,7 @@
 #include <ATen/ops/view_native.h>
 #include <ATen/ops/zero_native.h>
 #include <ATen/native/ResizeCommon.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/library.h>
 
 #include <shared_mutex>
@@ -201,8 +202,18 @@ Entry *find(std::string_view key) {
     return at == table.end() ? nullptr : at->second.get();
 }
 
+// While Python is asked there are no dispatch modes: under one torch takes a kernel in Python for the operator's own, and a fallback's is none.
+struct NoModes {
+    using Modes = c10::impl::TorchDispatchModeTLS;
+    c10::impl::ForceDispatchKeyGuard keys;
+    Modes modes = Modes::get_state();
+    NoModes() { Modes::set_state({}); }
+    ~NoModes() { Modes::set_state(std::move(modes)); }
+};
+
 // Python is called with the arguments, and returns values that only have the right types.
 void show(const c10::OperatorHandle &op, const Stack &stack) {
+    NoModes none;
     Stack copy(stack.end() - static_cast<int64_t>(op.schema().arguments().size()), stack.end());
     op.callBoxedForDispatchKey(at::DispatchKey::PrivateUse2, copy);
 }
