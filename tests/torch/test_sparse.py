@@ -33,17 +33,31 @@ def trained(device, kind, make):
     return table.weight.detach().cpu()
 
 
+TABLES = {
+    "embedding": lambda: nn.Embedding(10, 4, sparse=True),
+    "no longer than one": lambda: nn.Embedding(10, 4, sparse=True, max_norm=1.0),
+    "bags, sums": lambda: nn.EmbeddingBag(10, 4, mode="sum", sparse=True, max_norm=2.0, norm_type=1.0),
+    "bags, means": lambda: nn.EmbeddingBag(10, 4, mode="mean", sparse=True, padding_idx=5),
+}
+
+
 @pytest.mark.parametrize("kind", ["SparseAdam", "SGD", "Adagrad"])
-def test_sparse_embeddings_train_on_the_device(kind):
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_sparse_embeddings_train_on_the_device(make, kind):
     before = {id(h): h.runs for h in eager.HOST}
-    make = lambda: nn.Embedding(10, 4, sparse=True)
     torch.testing.assert_close(trained("neuron", kind, make), trained("cpu", kind, make), rtol=1e-6, atol=1e-6)
     assert not [h.name for h in eager.HOST if h.runs > before.get(id(h), 0)]
 
 
-def test_bags_have_sparse_gradients_too():
-    make = lambda: nn.EmbeddingBag(10, 4, mode="sum", sparse=True)
-    torch.testing.assert_close(trained("neuron", "SparseAdam", make), trained("cpu", "SparseAdam", make), rtol=1e-6, atol=1e-6)
+def test_bags_have_sparse_gradients_with_weights_and_offsets():
+    def gradients(device):
+        torch.manual_seed(0)
+        bags = nn.EmbeddingBag(10, 4, mode="sum", sparse=True, include_last_offset=True).to(device)
+        weights = torch.arange(1.0, 9.0, device=device, requires_grad=True)
+        bags(PLACES.reshape(-1).to(device), torch.tensor([0, 3, 3, 8], device=device), weights).square().sum().backward()
+        return bags.weight.grad.to_dense().cpu(), weights.grad.cpu()
+
+    torch.testing.assert_close(gradients("neuron"), gradients("cpu"))
 
 
 def test_sums_copies_and_dense_forms():

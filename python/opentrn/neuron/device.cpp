@@ -540,6 +540,19 @@ void index_put(const c10::OperatorHandle &op, Stack *stack) {
     run(op, stack);
 }
 
+// The gradient of bags of embeddings: of rows alone it is that of the embeddings, each with its bag's; a dense one is a program.
+void bag_backward(const c10::OperatorHandle &op, Stack *stack) {
+    size_t count = op.schema().arguments().size();
+    auto given = [&](size_t i) -> const IValue & { return torch::jit::peek(*stack, i, count); };
+    if (!given(9).toBool()) return run(op, stack);
+    const Tensor &indices = given(1).toTensor(), &offsets = given(2).toTensor();
+    Tensor bag = at::bucketize(at::arange(indices.size(0), offsets.options()), offsets, false, true) - 1;
+    Tensor out = at::_embedding_bag_sparse_backward(given(0).toTensor(), indices, offsets, bag, given(4).toTensor(), given(6).toInt(), given(7).toBool(),
+                                                    given(8).toInt(), given(10).toOptional<Tensor>(), given(11).toInt());
+    torch::jit::drop(*stack, count);
+    stack->emplace_back(std::move(out));
+}
+
 Tensor view(const Tensor &self, SymInts size) { return at::native::view(self, INTS(size)); }
 
 Tensor as_strided(const Tensor &self, SymInts size, SymInts stride, std::optional<c10::SymInt> offset) {
@@ -606,6 +619,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("index.Tensor", &index_any);
     m.impl("masked_scatter_", torch::CppFunction::makeFromBoxedFunction<&masked_scatter>());
     m.impl("_index_put_impl_", torch::CppFunction::makeFromBoxedFunction<&index_put>());
+    m.impl("_embedding_bag_backward", torch::CppFunction::makeFromBoxedFunction<&bag_backward>());
     m.impl("_to_sparse_csr", &at::native::dense_to_sparse_csr);
     m.impl("view", &view);
     m.impl("as_strided", &as_strided);

@@ -36,6 +36,14 @@ def _dropout_backward(gradient, kept, scale):
     return torch.where(kept, gradient * scale, 0.0)
 
 
+def _embedding_renorm(weight, indices, most, p):
+    """The rows that are taken get no longer than that; one that is taken twice is written twice, the same."""
+    indices = indices.reshape(-1)
+    rows = weight.index_select(0, indices)
+    length = torch.linalg.vector_norm(rows, p, 1, keepdim=True)
+    return weight.index_put([indices], torch.where(length > most, rows * (most / (length + 1e-7)), rows))
+
+
 def _dist(x, y, p=2):
     return torch.linalg.vector_norm(x - y, float(p))
 
@@ -689,6 +697,7 @@ OWN = {
     aten.native_dropout.default: _dropout,
     aten.native_dropout_backward.default: _dropout_backward,
     aten.dist.default: _dist,
+    aten.embedding_renorm.default: _embedding_renorm,
     aten._safe_softmax.default: _safe_softmax,
     aten.nll_loss_forward.default: _nll_loss,
     aten.nll_loss2d_forward.default: _nll_loss,
