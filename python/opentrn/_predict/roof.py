@@ -7,7 +7,8 @@ host's part of a step, are the training software's: both stand in chips/accelera
 
 Software is compiled (operations between products are joined), eager (each is a kernel that reads and writes HBM) or tuned (compiled,
 with the vendor's own kernels for attention and fp8, as training libraries have them since 2024). One device
-waits for its host where steps are short: launches for each weight and, eager, for each operation of a layer. Some of the launching
+waits for its host where steps are short: launches for each weight and, eager, for each operation of a layer. So do several with experts, unless all
+is compiled: routing is many short operations, and how many tokens each expert gets only the device knows. Some of the launching
 is beside the device's work, some is not: the two times are joined as the root of their squares' sum.
 """
 
@@ -143,6 +144,9 @@ def parts(job, x, share=1.0, last=True):
     if x.cp > 1:  # keys and values go round, forward, backward, and their gradients: beside attention
         round_trip = 3 * deep * 2 * max(m.kv / x.tp, 1) * m.head * t * (x.cp - 1) * size / _rate(job, x.cp, x.tp)
         out["context"] = max(round_trip - out["attention"], 0.0)
+    if m.experts and job.software != "compiled":
+        device = sum(out.values())
+        out["launching"] = math.hypot(device, deep * soft().experts_s) - device
     return out
 
 
