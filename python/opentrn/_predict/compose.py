@@ -24,7 +24,7 @@ BYTES = {"bf16": 2, "fp32": 4}
 # small the memory between what lives grows over the first few.
 LAYERS = ((3, 5), (2, 4), (1, 3))
 SMALL = 1 << 15  # matrix instructions
-BUCKETS = (25 << 20, 4 << 20)  # bytes of gradients that meet at once, and of weights gathered (src/pass/buckets.c): not every layer fills one
+AT_ONCE = (25 << 20, 4 << 20)  # bytes of gradients that meet at once, and of weights gathered (src/pass/buckets.c): not every layer fills one
 _REPEATS = 8  # layers, the most after which buckets are looked for that are as full again
 UPDATED: tuple[tuple[int, ...], ...] = ((4, 8), (2, 4), (1, 2))  # layers of two updates, the most that fit: a few fill a collective's bucket only in part
 # Of a step, for each doubling of machines: what waiting for the slowest takes. From one to sixteen machines with the same software
@@ -99,11 +99,11 @@ def _repeats(job, x):
     """Layers after which the buckets of collectives are as full again, nearly: no two of those between cost the same."""
     types, _ = x.compiled(job)
     sizes = [v / (x.tp * (x.ep if i > 3 else 1)) for i, v in enumerate(each_product(job.model))]
-    streams = [_filled([BYTES[types[2]] * v for v in reversed(sizes)], BUCKETS[0])]
+    streams = [_filled([BYTES[types[2]] * v for v in reversed(sizes)], AT_ONCE[0])]
     if x.zero == 3:
-        streams.append(_filled([BYTES[types[1]] * v for v in sizes], BUCKETS[1]))
+        streams.append(_filled([BYTES[types[1]] * v for v in sizes], AT_ONCE[1]))
     differ = lambda k: sum(abs(s[i + k] - s[i]) for s in streams for i in range(_REPEATS)) / _REPEATS
-    one = math.ceil(BUCKETS[0] / (BYTES[types[2]] * sum(sizes)))  # that fill a bucket
+    one = math.ceil(AT_ONCE[0] / (BYTES[types[2]] * sum(sizes)))  # that fill a bucket
     return one if one > _REPEATS else min(range(max(one - 1, 2), _REPEATS + 1), key=lambda k: (round(differ(k), 1), k))
 
 
