@@ -94,13 +94,43 @@ def test_whole_stages():
         close(parts, prices, job, x, kind, 3)
 
 
-@pytest.mark.parametrize("schedule, chunks", [("gpipe", 1), ("1f1b", 1), ("interleaved", 2)])
-@pytest.mark.parametrize("pp, micros", [(2, 8), (4, 16), (8, 32), (4, 200)])
+def by_definition(stages, micros, schedule, chunks, passing):
+    """Seconds of a pipeline as its schedule is defined: what a device does is behind what it did before and what it needs, and sends are its own time."""
+    n, ends = len(stages), {}
+    last = n * chunks - 1
+
+    def order(d):
+        rounds = [range(g, min(g + n, micros)) for g in range(0, micros, n)]
+        there = [("f", m, c) for g in rounds for c in range(chunks) for m in g]
+        back = [("b", m, c) for g in rounds for c in reversed(range(chunks)) for m in g]
+        warm = len(there) if schedule == "gpipe" else min(n - d - 1 if chunks == 1 else 2 * (n - d - 1) + (chunks - 1) * n, len(there))
+        return there[:warm] + [v for pair in zip(there[warm:], back) for v in pair] + back[len(there) - warm :]
+
+    orders = [order(d) for d in range(n)]
+    while any(orders):
+        for d in range(n):
+            while orders[d]:
+                what, m, c = orders[d][0]
+                s = c * n + d
+                need = ("f", m, s - 1) if what == "f" else ("b", m, s + 1) if s < last else ("f", m, s)
+                if need[2] >= 0 and need not in ends:
+                    break
+                sends = s < last if what == "f" else s > 0
+                ends[what, m, s] = ends[d] = max(ends.get(d, 0.0), ends.get(need, 0.0)) + stages[d][what == "b"] / chunks + passing * sends
+                orders[d].pop(0)
+    return max(ends.values())
+
+
+@pytest.mark.parametrize("schedule, chunks", [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("interleaved", 3)])
+@pytest.mark.parametrize("pp, micros", [(2, 8), (4, 16), (8, 32), (4, 200), (3, 60)])
 def test_schedule(schedule, chunks, pp, micros):
-    """Even stages take what the formulae of the schedules say, and pass on once for each turn of the slowest."""
+    """Even stages wait as long as the formulae of the schedules say; they and others, with what they pass on, take what the schedules' definitions do."""
     x = layout.Layout(pp=pp, schedule=schedule, chunks=chunks)
     waits, passing = compose.pipeline([3.0] * pp, micros, x, 0.125, 0.3)
-    assert waits == pytest.approx(3.0 * (pp - 1) / chunks) and passing == pytest.approx(0.25 * (micros * chunks + pp - 1))
+    assert waits == pytest.approx(3.0 * (pp - 1) / chunks)
+    assert 3.0 * micros + waits + passing == pytest.approx(by_definition([(0.9, 2.1)] * pp, micros, schedule, chunks, 0.125))
+    uneven = [(1.0 + 0.1 * (s % 3), 2.0 + 0.2 * (s % 2)) for s in range(pp)]
+    assert compose.makespan(uneven, micros, schedule, chunks, 0.05) == pytest.approx(by_definition(uneven, micros, schedule, chunks, 0.05), rel=1e-3)
 
 
 def test_uneven_stages():

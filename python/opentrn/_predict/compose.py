@@ -238,12 +238,13 @@ def _turns(d, n, micros, schedule, chunks):
 
 def makespan(stages, micros, schedule, chunks=1, passing=0.0, events=None):
     """Seconds of a pipeline, event by event: each device does its work in the schedule's order as soon as what it needs is there, and passes on what it
-    made. stages: (forward, backward) seconds of each device; chunks: pieces of a device's layers, each a stage of its own. events, a list, gets all that is
-    done, as (device, forward or backward, begin, end)."""
+    made, but for the end of either way. stages: (forward, backward) seconds of each device; chunks: pieces of a device's layers, each a stage of its own.
+    events, a list, gets all that is done, as (device, forward or backward, begin, end)."""
     n = len(stages)
     micros = -(-micros // n) * n if chunks > 1 else micros  # interleaved ones take them in groups; one that is not full takes as long
     steady = min(micros, _SIMULATED * n) if events is None else micros
-    slowest = max(f + b for f, b in stages) + 2 * passing * chunks
+    paces = [(f + passing * (chunks - (d == n - 1)), b + passing * (chunks - (d == 0))) for d, (f, b) in enumerate(stages)]
+    slowest = sum(map(max, zip(*paces))) if schedule == "gpipe" else max(map(sum, paces))  # all the way there is before all the way back
     order = [_turns(d, n, steady, schedule, chunks) for d in range(n)]
     done: dict[tuple[str, int, int], float] = {}
     free, at = [0.0] * n, [0] * n
@@ -257,7 +258,7 @@ def makespan(stages, micros, schedule, chunks=1, passing=0.0, events=None):
                 if need and need not in done:
                     break
                 begin = max(free[d], done[need]) if need else free[d]
-                free[d] = done[what, m, s] = begin + stages[d][what == "b"] / chunks + passing
+                free[d] = done[what, m, s] = begin + stages[d][what == "b"] / chunks + passing * (s != (last if what == "f" else 0))
                 if events is not None:
                     events.append((d, what, begin, free[d]))
                 at[d] += 1
