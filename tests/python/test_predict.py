@@ -144,23 +144,47 @@ def test_search():
     assert more.text() in every - {y.text() for y, _ in found.rows} and compose.step(job, more, prices)["step_s"] > r["step_s"]
 
 
+class Unpriced:
+    """Prices of which none is known: every layout needs programs of its own."""
+
+    known: dict = {}
+
+    def all(self, wanted):
+        pass
+
+    def __call__(self, what):
+        raise Fault("not priced")
+
+
 @pytest.mark.parametrize("given, by, fits", [({}, "time", 0), ({}, "memory", 0), ({"zero": 3}, "time", 0), ({}, "time", 3)])
 def test_search_tries_zero_3_in_pipelines(given, by, fits):
     """Where it is asked for, or where nothing else fits."""
     found = lambda job, x, prices: {"fits": x.zero >= fits and (fits == 0 or x.pp > 1), "step_s": 1.0, "hbm_peak_bytes": 2}
-
-    class Unpriced:  # every layout needs programs of its own
-        known: dict = {}
-
-        def all(self, wanted):
-            pass
-
-        def __call__(self, what):
-            raise Fault("not priced")
-
     rows = search.search(job_of("llama", seq=128), {"micro_batch": 1, **given}, Unpriced(), by, step=found).rows
     tried = sum(x.zero == 3 and x.pp > 1 for x, _ in rows)
     assert tried > 4 if by == "memory" or fits == 3 or "zero" in given else not tried
+
+
+@pytest.mark.parametrize("by, given, wanted", [("time", {}, {1}), ("memory", {}, {1, 2, 4, 8}), ("time", {"recompute": "full"}, {1, 2, 4, 8})], ids=str)
+def test_search_computes_again_where_it_must(by, given, wanted, monkeypatch):
+    """Where the same layout does not fit without, where it is asked for, or where what it holds is what counts."""
+    monkeypatch.setattr(search, "_TOGETHER", 1)  # each is judged before the next is begun
+    found = lambda job, x, prices: {"fits": x.recompute == "full" or x.tp > 1, "step_s": search.least_time(job, x), "hbm_peak_bytes": 2}
+    rows = search.search(job_of("llama", seq=128), {"micro_batch": 1, "pp": 1, "zero": 1, **given}, Unpriced(), by, step=found).rows
+    assert {x.tp for x, _ in rows if x.recompute == "full"} == wanted
+    assert {x.tp for x, _ in rows if x.recompute == "selective"} == ({2, 4, 8} if not given else set())
+
+
+def test_what_is_computed_again_for_nothing():
+    """A layout that fits takes less than one with the same layers that computes them again; with fewer sequences at once, where these fill the engines and the
+    pipeline waits no longer for it."""
+    again = layout.Layout(tp=2, dp=16, zero=1, micro_batch=4, recompute="full")
+    less = dataclasses.replace(again, recompute="selective", zero=0)
+    for seq, x, skipped in (
+        (128, less, True), (128, dataclasses.replace(less, micro_batch=1), False), (4096, dataclasses.replace(less, micro_batch=1), True), (4096, dataclasses.replace(less, tp=4, dp=8), False),
+        (4096, dataclasses.replace(less, pp=4, dp=4), False), (128, dataclasses.replace(less, recompute="full"), False),
+    ):  # fmt: skip
+        assert search._repeats_for_nothing(job_of("llama", seq=seq), again, [(x, {})]) is skipped, (seq, x)
 
 
 def test_function():

@@ -82,6 +82,7 @@ def test_what_a_stage_holds(pp, micros, chunks):
 def test_schedules():
     m = config.model(SMALL)
     assert search.schedules(m, 2, {}) == [{}, {"chunks": 2, "schedule": "interleaved"}] and search.schedules(m, 4, {}) == search.schedules(m, 1, {}) == [{}]
+    assert [v.get("chunks", 1) for v in search.schedules(dataclasses.replace(m, layers=24), 2, {})] == [1, 2, 4]
     assert search.schedules(m, 2, {"schedule": "gpipe"}) == [{"schedule": "gpipe"}] and search.schedules(m, 1, {"schedule": "interleaved"}) == [{}]
     assert search.schedules(m, 2, {"schedule": "interleaved"}) == [{"schedule": "interleaved", "chunks": 2}]
 

@@ -4,8 +4,9 @@
 Layouts that cannot be the best are left out before anything is compiled: those whose weights, gradients and moments alone do
 not fit with what the backward pass needs; those that would have to use the engines better, by a third, than any layout
 so far to be among the first; those that gather weights for every micro-batch where the same layout fits without, or in a pipeline
-where any does; and those whose layers would be too many instructions. What needs no program that is not priced already is never
-left out for its time: layers are the same whatever the replicas, stages and schedule are, and a roof needs none.
+where any does; those that compute layers again which another layout has without; and those whose layers would be too many instructions.
+What needs no program that is not priced already is never left out for its time: layers are the same whatever the replicas, stages and
+schedule are, and a roof needs none.
 """
 
 import dataclasses
@@ -21,6 +22,8 @@ from opentrn._predict.size import model_flops, parameters, work
 _TOKENS = 16384  # of a micro-batch, about the most that are tried
 _TOGETHER = 12  # programs that are priced beside each other
 _LAYER = 1 / 8  # of the instructions that a program may have, those of one layer
+_PIECES = (2, 4)  # of an interleaved pipeline's stage
+_FULL = 4096  # tokens of a micro-batch, from which on more of them use the engines no better than by _BETTER
 _NEAR = 1.15  # times this much apart are told apart when layouts are put in order
 _BETTER = 1.33  # how much better than the best so far the engines may be used by a layout that is not priced
 BY = {"usd": "usd_per_1m_tokens", "time": "step_s", "memory": "hbm_peak_bytes"}
@@ -83,9 +86,9 @@ def _undivided(job, given):
 
 
 def schedules(m, pp, given):
-    """Those of a pipeline, as fields of Layout: what is given, else 1f1b with stages whole and in two pieces."""
+    """Those of a pipeline, as fields of Layout: what is given, else 1f1b with stages whole, and in pieces where layers divide."""
     told = scheduled({k: given[k] for k in ("schedule", "chunks") if given.get(k) is not None})
-    return [{}] if pp == 1 else [told] if told or m.decoder or m.layers % (2 * pp) else [{}, scheduled({"chunks": 2})]
+    return [{}] if pp == 1 else [told] if told or m.decoder else [{}, *(scheduled({"chunks": n}) for n in _PIECES if m.layers % (n * pp) == 0)]
 
 
 def least_memory(job, x):
@@ -211,7 +214,7 @@ def _next(job, room, before, found, full, by, keep, quick, prices):
         wanted = {p for p in pieces(job, x) if p not in prices.known} if prices is not None else set()
         if any(_holds_less(x, other) for other in full):
             found.pruned_memory += 1
-        elif wanted and ((quick and _gathers_for_nothing(job, x, found.rows)) or _is_late(job, x, found.rows, by, keep)):
+        elif wanted and by != "memory" and ((quick and _gathers_for_nothing(job, x, found.rows)) or _repeats_for_nothing(job, x, found.rows) or _is_late(job, x, found.rows, keep)):
             found.pruned_time += 1
         else:
             some.append(x)
@@ -219,9 +222,9 @@ def _next(job, room, before, found, full, by, keep, quick, prices):
     return some
 
 
-def _is_late(job, x, rows, by, keep):
+def _is_late(job, x, rows, keep):
     """Would it have to use the engines better, by a good part, than any layout so far, to be among the first?"""
-    if by == "memory" or len(rows) < keep:
+    if len(rows) < keep:
         return False
     best = max(least_time(job, y) / r["step_s"] for y, r in rows)
     return least_time(job, x) / min(_BETTER * best, 1.0) > rows[keep - 1][1]["step_s"]
@@ -235,6 +238,17 @@ def _gathers_often(x):
 def _gathers_for_nothing(job, x, rows):
     """Does the same layout fit without ZeRO-3, or for one in a pipeline any other? With a single micro-batch nothing is gathered more often."""
     return x.zero == 3 and x.micros(job) > 1 and any((x.pp > 1 and not _gathers_often(y)) or (y.zero < 2 and dataclasses.replace(x, zero=y.zero) == y) for y, _ in rows)
+
+
+def _repeats_for_nothing(job, x, rows):
+    """Do the same layers take less in a layout that fits and computes less again: with as large a micro-batch, or with one that is large enough?"""
+
+    def better(y):
+        less = RECOMPUTE.index(y.recompute) < RECOMPUTE.index(x.recompute) and (x.tp, x.cp, x.ep) == (y.tp, y.cp, y.ep)
+        gain = 1.0 if y.micro_batch == x.micro_batch else _BETTER if y.micro_batch * job.seq >= y.cp * _FULL else math.inf
+        return less and gain * least_time(job, y) <= least_time(job, x)
+
+    return any(better(y) for y, _ in rows)
 
 
 def _holds_less(x, other):
