@@ -415,6 +415,61 @@ def test_what_pytorchs_own_tests_ask_of_memory_and_masks():
     assert parts.isnan().tolist() == [True, False, False] and parts.isinf().tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda i: torch.div(i, i + 1, out=torch.empty_like(i)),
+        lambda i: torch.addcdiv(i, i, i + 1),
+        lambda i: i.index_fill_(0, i, 0),
+        lambda i: i.put_(i, i),
+        lambda i: torch.empty(3, device=i.device).cauchy_(0.0, 0.0),
+        lambda i: torch.ones(5, device=i.device).index_put_((i[:2],), i[:2]),
+        lambda i: torch.nonzero(i, out=torch.empty([], device=i.device)),
+        lambda i: torch.ops.aten._local_scalar_dense(i[:0]),
+    ],
+)
+def test_what_the_cpu_refuses_is_refused(call):
+    said = []
+    for device in ("cpu", "neuron", "neuron"):  # and not only the first time
+        with pytest.raises(RuntimeError) as error:
+            call(torch.arange(5, device=device))
+        said.append(str(error.value))
+    assert said[0] == said[1] == said[2]
+
+
+def test_looking_for_errors_changes_nothing():
+    x = torch.arange(4.0, device="neuron")
+    x[:2].add_(x[2:])  # tried on copies, and done once
+    assert x.tolist() == [2, 4, 2, 3]
+    torch.manual_seed(3)
+    first = torch.rand(5, device="neuron").tolist()
+    torch.manual_seed(3)
+    assert torch.rand(5).tolist() == first and (x.long() % 2).tolist() == [0, 0, 0, 1]
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.nonzero(x, out=torch.empty([], dtype=torch.long))
+
+
+def test_results_lie_as_on_the_cpu():
+    x = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    for f in (torch.abs, torch.exp, lambda t, out=None: torch.add(t, t, out=out), lambda t, out=None: torch.mode(t, 1)[0]):
+        y = x.to("neuron")
+        assert f(y).stride() == f(x).stride() and f(y, out=torch.empty(0, device="neuron")).stride() == f(x, out=torch.empty(0)).stride()
+    out = torch.empty(0, device="neuron"), torch.empty(0, dtype=torch.int64, device="neuron")
+    assert torch.mode(x.to("neuron"), -1, out=out)[0].cpu().equal(torch.mode(x, -1)[0])
+
+
+def test_masks_in_torchscript_and_of_bytes():
+    @torch.jit.script
+    def cut(x):
+        x[x < 2] = 1.0
+        return x
+
+    assert cut(torch.arange(4.0, device="neuron")).tolist() == [1, 1, 2, 3]
+    x = torch.ones(5, 7, 3, device="neuron")
+    with pytest.warns(UserWarning, match="torch.uint8 is now deprecated"):
+        assert x[torch.tensor([1, 0, 1, 1, 0], dtype=torch.uint8, device="neuron")].shape == (3, 7, 3)
+
+
 FABRIC = {  # what the device's part for Lightning touches of it, and no more
     "__init__.py": "",
     "connector.py": """

@@ -484,21 +484,25 @@ Tensor copy_and_resize(const Tensor &from, const Tensor &to) {
     return to;
 }
 
-at::Scalar item(const Tensor &t) { return host_alias(t).item(); }
+at::Scalar item(const Tensor &t) { return at::_local_scalar_dense(host_alias(t)); }
 
 bool equal(const Tensor &a, const Tensor &b) {
     if (a.sizes() != b.sizes()) return false;
     return a.numel() == 0 || at::eq(a, b).all().item<bool>();
 }
 
+bool is_mask(const Tensor &i) { return i.scalar_type() == at::kBool || i.scalar_type() == at::kByte; }
+
 // Masks among the indices become the places they take.
 Tensor index_any(const Tensor &self, const c10::List<std::optional<Tensor>> &indices) {
     c10::List<std::optional<Tensor>> plain;
     for (const std::optional<Tensor> &i : indices) {
-        if (!i || !i->defined() || (i->scalar_type() != at::kBool && i->scalar_type() != at::kByte)) {
+        if (!i || !i->defined() || !is_mask(*i)) {
             plain.push_back(i);
             continue;
         }
+        if (i->scalar_type() == at::kByte)
+            TORCH_WARN("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
         TORCH_CHECK_INDEX(plain.size() + i->dim() <= static_cast<size_t>(self.dim()), "too many indices for a tensor of dimension ", self.dim());
         for (int64_t d = 0; d < i->dim(); d++)
             TORCH_CHECK_INDEX(i->size(d) == self.size(static_cast<int64_t>(plain.size()) + d), "a mask of shape ", i->sizes(),
@@ -529,11 +533,11 @@ void masked_scatter(const c10::OperatorHandle &op, Stack *stack) {
 void index_put(const c10::OperatorHandle &op, Stack *stack) {
     size_t count = op.schema().arguments().size();
     const Tensor &values = torch::jit::peek(*stack, 2, count).toTensor();
-    const auto indices = torch::jit::peek(*stack, 1, count).toOptionalTensorVector();
-    bool is_mask = indices.size() == 1 && indices[0] && (indices[0]->scalar_type() == at::kBool || indices[0]->scalar_type() == at::kByte);
-    int64_t rest = is_mask ? torch::jit::peek(*stack, 0, count).toTensor().dim() - indices[0]->dim() : -1;
+    const auto indices = torch::jit::peek(*stack, 1, count).toListRef(); // TorchScript's is a list of anything
+    const Tensor mask = indices.size() == 1 && indices[0].isTensor() ? indices[0].toTensor() : Tensor();
+    int64_t rest = mask.defined() && is_mask(mask) ? torch::jit::peek(*stack, 0, count).toTensor().dim() - mask.dim() : -1;
     if (rest >= 0 && values.dim() > rest && values.size(-1 - rest) != 1) {
-        int64_t found = taken(*indices[0], indices[0]->numel());
+        int64_t found = taken(mask, mask.numel());
         TORCH_CHECK(values.size(-1 - rest) == found, "shape mismatch: value tensor of shape ", values.sizes(),
                     " cannot be broadcast to the ", found, " places that the mask takes");
     }
@@ -689,7 +693,7 @@ static void keep_whole(torch::Library &m) {
     for (const c10::OperatorName &name : c10::Dispatcher::singleton().getAllOpNames())
         if (name.name.rfind("aten::_foreach_", 0) == 0 && name.overload_name.find("out") == std::string::npos)
             keep(c10::toString(name).c_str());
-    for (const char *name : {"native_layer_norm", "native_group_norm", "native_group_norm_backward",
+    for (const char *name : {"mode.values", "native_layer_norm", "native_group_norm", "native_group_norm_backward",
                              "convolution_overrideable", "convolution_backward_overrideable"})
         keep(name);
 }

@@ -128,6 +128,14 @@ def _written(op):
     return rows
 
 
+def _without_out(op):
+    """Of an operator that takes each element by itself the form that makes its result: `add.Tensor` of `add.out`."""
+    signature = lambda f: [(a.name, str(a.type)) for a in f._schema.arguments if not a.is_out]
+    packet = getattr(aten, op._schema.name.removeprefix("aten::"), None)
+    forms = [getattr(packet, name) for name in packet.overloads()] if packet else []
+    return next((f for f in forms if f is not op and torch.Tag.pointwise in f.tags and signature(f) == signature(op) and len(f._schema.arguments) < len(op._schema.arguments)), None)
+
+
 def _leaves(value):
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
@@ -171,6 +179,8 @@ class _Traced:
         fakes = list(map(self._fake, self.slots.order))
         values = [(a, _fill(v, fakes)) for a, v in given]
         op(*[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only})
+        if (plain := _without_out(op)) and out:  # its result is in the order of its operands; what a trace resizes is not
+            fakes[out[0]] = plain(*[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only and not a.is_out})
         return {self.slots.order[i][0]: (tuple(fakes[i].shape), fakes[i].stride()) for i in out if fakes[i].numel()}
 
     def _fake(self, slot):
@@ -278,12 +288,13 @@ def _needs_one_device(op):
 
 
 def _check_devices(op, rows):
-    """A number (a tensor without dimensions) may be anywhere, and so may indices."""
+    """A number (a tensor without dimensions) may be anywhere, and so may indices, but not what is written."""
     tensors = [t for _, v in rows for t in _leaves(v) if isinstance(t, torch.Tensor)]
-    if not any(not t.is_neuron and t.dim() for t in tensors):
-        return
     own = next((t.device for t in tensors if t.is_neuron), None)
-    if own is not None and _needs_one_device(op):
+    out = own is not None and any(a.is_out and isinstance(v, torch.Tensor) and not v.is_neuron for a, v in rows)
+    if not out and not any(not t.is_neuron and t.dim() for t in tensors):
+        return
+    if out or (own is not None and _needs_one_device(op)):
         raise OtherDevices(f"Expected all tensors to be on the same device, but found at least two devices, {own} and cpu! (in {op})")
     raise NotLowered("tensors of the CPU")
 
@@ -304,14 +315,68 @@ def _kept_in(out, others):
     return all(rank(t.dtype) <= rank(out.dtype) for t in others)
 
 
+# --- what the CPU refuses -------------------------------------------------------------------------
+
+_LOOKED_AT = 1 << 24  # bytes of a call; larger ones are taken at their word
+
+
+class _Copies:
+    """Arguments on the CPU, in copies that share memory where the arguments do."""
+
+    def __init__(self):
+        self.tensors, self.memory = {}, {}
+
+    def _memory(self, t):
+        storage = t.untyped_storage()
+        if storage._cdata not in self.memory:
+            whole = torch.empty(0, dtype=torch.uint8, device=t.device).set_(storage)
+            whole = torch.ops.opentrn.host_view(whole) if t.is_neuron else whole
+            self.memory[storage._cdata] = whole.clone().untyped_storage()
+        return self.memory[storage._cdata]
+
+    def take(self, value):
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self.tensors:
+                copy = torch.empty(0, dtype=value.dtype).set_(self._memory(value), value.storage_offset(), value.shape, value.stride())
+                self.tensors[id(value)] = copy
+            return self.tensors[id(value)]
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self.take, value))
+        if isinstance(value, torch.device):
+            return torch.device("cpu")
+        return torch.Generator() if isinstance(value, torch.Generator) else value
+
+
+def _refuse(op, rows):
+    """Raises what the CPU says to a call that it refuses: types or sizes that do not fit, memory written under two names. A trace
+    knows of some of that only. What the CPU has no kernel for, it does not refuse."""
+    tensors = [t for _, v in rows for t in _leaves(v) if isinstance(t, torch.Tensor)]
+    draws = torch.Tag.nondeterministic_seeded in op.tags and not any("Generator" in str(a.type) for a, _ in rows)
+    plain = all(t.layout == torch.strided and (t.is_neuron or not t.dim()) and not t.is_quantized and not torch._C._is_cow_tensor(t) for t in tensors)
+    if draws or not plain or sum({t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in tensors}.values()) > _LOOKED_AT:
+        return
+    copies = _Copies()
+
+    def copy(argument, value):
+        if value is None and argument.name == "generator":
+            return torch.Generator()
+        if "Tensor" in str(argument.type) and type(value) in _NUMBER:
+            return _as_number(torch.tensor(value, dtype=_NUMBER[type(value)]), tensors)
+        return copies.take(value)
+
+    values = [(a, copy(a, v)) for a, v in rows]
+    with torch.no_grad(), torch.autocast("cpu", enabled=False), contextlib.suppress(NotImplementedError):
+        op(*[v for a, v in values if not a.kwarg_only], **{a.name: v for a, v in values if a.kwarg_only})
+
+
 def _compile(library, op, rows):
+    _check_devices(op, rows)
     if torch.Tag.dynamic_output_shape in op.tags:
         raise NotLowered("its size depends on values")
     if library.neuron_overlapping():
         raise NotLowered("it writes memory that has several names in the call")
     if op in (aten.max.default, aten.min.default) and not rows[0][1].numel():
         raise NotLowered("the largest of nothing")  # which the host refuses
-    _check_devices(op, rows)
     _check_types(op, rows)
     traced = _Traced(op, rows)
     slots = traced.slots
@@ -379,6 +444,8 @@ def prepare(op, *args, **kwargs):
         indices.check_call(op, args, kwargs)
         return _nothing(op)
     rows = _values(op, args, kwargs)
+    with _outermost():
+        _refuse(op, rows)
     try:
         with _outermost(), _no_traceback():
             _compile(library, op, rows)
