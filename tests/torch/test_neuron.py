@@ -470,6 +470,31 @@ def test_masks_in_torchscript_and_of_bytes():
         assert x[torch.tensor([1, 0, 1, 1, 0], dtype=torch.uint8, device="neuron")].shape == (3, 7, 3)
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64, torch.int32, torch.uint8])
+def test_order_is_the_cpus(kind):
+    """Equal elements stay in their order, zeros of both signs are equal, NaNs of any sign are the largest."""
+    x = torch.randn(5, 40).mul(3).round().abs().to(kind)
+    if kind.is_floating_point:
+        x[:, ::3] *= -1
+        x[0, 3], x[1, 2], x[1, 5], x[2, 4], x[2, 9], x[3, 3] = (float(v) for v in ("nan", "-0", "-inf", "-nan", "nan", "inf"))
+    for descending in (False, True):
+        values, places = x.sort(stable=True, dim=-1, descending=descending)
+        found = x.to("neuron").sort(stable=True, dim=-1, descending=descending)
+        torch.testing.assert_close(found[0].cpu(), values, rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(found[1].cpu(), places)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (2, 5), (1000,), (3, 700, 2)])
+def test_running_totals(shape):
+    x = torch.randn(shape)
+    for dim in range(len(shape)):
+        exact = x.double().cumsum(dim)
+        found = x.to("neuron").cumsum(dim).cpu()
+        assert found.shape == x.shape and (not x.numel() or (found - exact).abs().max() < 8e-7 * exact.abs().max())
+        assert torch.equal((x > 0).to("neuron").cumsum(dim).cpu(), (x > 0).cumsum(dim))
+        assert torch.allclose(x.sign().to("neuron").cumprod(dim).cpu(), x.sign().cumprod(dim))
+
+
 FABRIC = {  # what the device's part for Lightning touches of it, and no more
     "__init__.py": "",
     "connector.py": """

@@ -205,10 +205,11 @@ class Builder:
     def logical_or(self, x, y):
         return self.binary("or", x, y)
 
-    def compare(self, direction, x, y):
+    def compare(self, direction, x, y, total=False):
+        """total: by the order of all floats, NaNs behind infinity."""
         shape = broadcast_shapes(x.shape, y.shape)
         x, y = self.broadcast(x, shape), self.broadcast(y, shape)
-        kind = "FLOAT"
+        kind = "TOTALORDER" if total else "FLOAT"
         if not (x.dtype.is_floating_point or x.dtype.is_complex):
             unsigned = x.dtype == torch.bool or dtypes.NAMES[x.dtype].startswith("u")
             kind = "UNSIGNED" if unsigned else "SIGNED"

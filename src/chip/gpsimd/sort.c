@@ -237,9 +237,18 @@ static void permute(const SortLine *s, const Item *items) {
     const Kern *k = s->j->c->k;
     for (uint32_t i = 0; i < k->nout; i++) {
         size_t bytes = dtype_bytes(k->in[i].dtype);
+        int64_t n = s->j->n, step = s->j->inner * (int64_t)bytes;
+        const char *in = element(s, i, 0);
         char *out = (char *)s->j->c->out[i] + s->base * (int64_t)bytes;
-        for (int64_t at = 0; at < s->j->n; at++)
-            memcpy(out + at * s->j->inner * (int64_t)bytes, element(s, i, items[at].index), bytes);
+        if (bytes == 4) // most; a size that is known is an instruction
+            for (int64_t at = 0; at < n; at++)
+                memcpy(out + at * step, in + items[at].index * step, 4);
+        else if (bytes == 8)
+            for (int64_t at = 0; at < n; at++)
+                memcpy(out + at * step, in + items[at].index * step, 8);
+        else
+            for (int64_t at = 0; at < n; at++)
+                memcpy(out + at * step, in + items[at].index * step, bytes);
     }
 }
 

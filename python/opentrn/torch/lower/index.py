@@ -7,7 +7,7 @@ import torch
 
 from opentrn.torch import dtypes
 from opentrn.torch.builder import Value, broadcast_shapes
-from opentrn.torch.lower.reduce import scan
+from opentrn.torch.lower.reduce import total_so_far
 from opentrn.torch.lower.table import NotLowered, dim_of, full, highest, lowers, lowest, operand
 
 
@@ -244,7 +244,7 @@ def _ranks(b, mask, shape):
     """For each place the number of places before it that the mask takes; flat, with the mask."""
     mask = b.reshape(b.broadcast(mask, shape), [math.prod(shape)])
     ones = b.cast(mask, torch.int64)
-    return mask, b.sub(scan(b, ones, 0, 0, b.add), ones)
+    return mask, b.sub(total_so_far(b, ones, 0, 0, "add"), ones)
 
 
 @lowers("aten.masked_scatter.default")

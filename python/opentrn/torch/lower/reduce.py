@@ -208,15 +208,35 @@ def scan(b, x, dim, start, join):
     return x
 
 
+BLOCK = 128  # elements that follow each other in a running total: more of them would add up their roundings
+
+
+def total_so_far(b, x, dim, start, name):
+    """A window over all that lies before, which the chip takes as a scan; of a long dimension in blocks, each from the total of those
+    before it."""
+    n = x.shape[dim]
+    if 0 in x.shape:
+        return x
+    if n <= BLOCK or not (x.dtype.is_floating_point or x.dtype.is_complex):
+        window = [n if i == dim else 1 for i in range(x.rank)]
+        return b.reduce_window(x, start, window, [1] * x.rank, [1] * x.rank, [(w - 1, 0) for w in window], name)
+    only = lambda k: [k if i == dim else 0 for i in range(x.rank)]
+    fill, blocks = b.constant(start, x.dtype), -(-n // BLOCK)
+    whole = b.pad(x, fill, only(0), only(blocks * BLOCK - n))
+    inside = total_so_far(b, b.reshape(whole, [*x.shape[:dim], blocks, BLOCK, *x.shape[dim + 1 :]]), dim + 1, start, name)
+    last = b.reshape(b.slice_dim(inside, dim + 1, BLOCK - 1, BLOCK), [*x.shape[:dim], blocks, *x.shape[dim + 1 :]])
+    before = b.pad(b.slice_dim(total_so_far(b, last, dim, start, name), dim, 0, blocks - 1), fill, only(1), only(0))
+    total = b.binary(name, b.spread(before, inside.shape, [i + (i > dim) for i in range(x.rank)]), inside)
+    return b.slice_dim(b.reshape(total, whole.shape), dim, 0, n)
+
+
 def _running(start, name):
     def lower(b, out, x, dim, *, dtype=None):
         x = b.cast(x, out.dtype)
         if x.rank == 0:
             return x
         kind = torch.float32 if out.dtype in dtypes.NARROW else out.dtype
-        y = b.cast(x, kind)
-        y = scan(b, y, dim_of(dim, x.rank), start, lambda u, v: b.binary(name, u, v))
-        return b.cast(y, out.dtype)
+        return b.cast(total_so_far(b, b.cast(x, kind), dim_of(dim, x.rank), start, name), out.dtype)
 
     return lower
 
@@ -247,16 +267,18 @@ def running_log_sum_exp(b, out, x, dim):
 
 
 def _sorted(b, x, dim, descending):
-    """Values and indices; NaN is larger than everything."""
+    """Values and indices; NaN is larger than everything. Both sides of the comparator are the same function of an element, so the
+    chip makes a key of each once."""
     key = b.cast(x, torch.uint8) if x.dtype == torch.bool else x
 
+    def rank(b, v):
+        if not key.dtype.is_floating_point:
+            return v
+        zero, nan = b.constant(0, key.dtype), b.constant(math.nan, key.dtype)
+        return b.select(b.is_nan(v), nan, b.select(b.compare("eq", v, zero), zero, v))
+
     def before(b, u, v):
-        first, second = (v, u) if descending else (u, v)
-        less = b.compare("lt", first, second)
-        if key.dtype.is_floating_point:
-            nan = b.logical_and(b.is_nan(second), b.logical_not(b.is_nan(first)))
-            less = b.logical_or(less, nan)
-        return less
+        return b.compare("gt" if descending else "lt", rank(b, u), rank(b, v), total=True)
 
     values, where = b.sort([key, b.iota(x.shape, dim)], dim, before)
     return b.cast(values, x.dtype), where
