@@ -27,6 +27,11 @@ def operators(device):
     labels = torch.randint(SIZE, (SIZE,), generator=g).to(device)
     leaf = torch.randn(SIZE, SIZE, generator=g).to(device).requires_grad_()
     out = torch.empty_like(x)
+    batch, image, filters = torch.stack([x, y]), torch.randn(2, 3, 16, 16, generator=g).to(device), torch.randn(4, 3, 3, 3, generator=g).to(device)
+    mask, places, one = x > 0, labels.expand(SIZE, SIZE), x[0, 0]
+    parameters = [torch.randn(SIZE, SIZE, generator=g).to(device).requires_grad_() for _ in range(4)]
+    for p in parameters:
+        p.grad = torch.ones_like(p)
     return {
         "add": lambda: x + y,
         "add number": lambda: x + 1.5,
@@ -49,6 +54,28 @@ def operators(device):
         "embedding": lambda: F.embedding(labels, w),
         "cross_entropy": lambda: F.cross_entropy(x, labels),
         "zeros": lambda: torch.zeros(SIZE, SIZE, device=device),
+        "div": lambda: x / y,
+        "masked_fill": lambda: x.masked_fill(mask, 0.0),
+        "clamp": lambda: x.clamp(-1, 1),
+        "argmax": lambda: x.argmax(-1),
+        "sort": lambda: x.sort(-1),
+        "cumsum": lambda: x.cumsum(-1),
+        "gather": lambda: x.gather(1, places),
+        "index_select": lambda: x.index_select(0, labels),
+        "batch_norm": lambda: F.batch_norm(x, None, None, b, b, True),
+        "dropout": lambda: F.dropout(x, 0.1),
+        "bmm": lambda: batch @ batch,
+        "conv2d": lambda: F.conv2d(image, filters),
+        "mse_loss": lambda: F.mse_loss(x, y),
+        "log_softmax": lambda: x.log_softmax(-1),
+        "norm": lambda: x.norm(),
+        "clone": lambda: x.clone(),
+        "item": lambda: one.item(),
+        "to the CPU": lambda: x.to("cpu", copy=True),
+        "clip_grad_norm_": lambda: torch.nn.utils.clip_grad_norm_(parameters, 1.0),
+        "SGD": torch.optim.SGD(parameters, 1e-3, foreach=False).step,
+        "AdamW": torch.optim.AdamW(parameters, 1e-3, foreach=False).step,
+        "AdamW foreach": torch.optim.AdamW(parameters, 1e-3, foreach=True).step,
         "linear, relu, gradient": lambda: torch.autograd.grad(F.linear(x, leaf, b).relu().sum(), leaf),
     }
 

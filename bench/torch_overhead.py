@@ -64,7 +64,7 @@ def main():
 
     def without_work(self, *args):
         make(self, *args)
-        self._run = lambda args, results: self.executable.pointers(args, results)
+        self._run = lambda args, results: None
 
     idle = micros(null)
     whole = micros("opentrn", repeats=20)
