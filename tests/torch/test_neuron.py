@@ -447,6 +447,9 @@ def test_looking_for_errors_changes_nothing():
     assert torch.rand(5).tolist() == first and (x.long() % 2).tolist() == [0, 0, 0, 1]
     with pytest.raises(RuntimeError, match="same device"):
         torch.nonzero(x, out=torch.empty([], dtype=torch.long))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.nn.functional.mse_loss(x, x)
 
 
 def test_results_lie_as_on_the_cpu():
