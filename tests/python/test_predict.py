@@ -14,7 +14,7 @@ from jobs import CONFIGS, LLAMA, job_of, own_cache  # noqa: F401
 
 from opentrn._predict import command, compose, config, layout, money, page, price, roof, search
 from opentrn._predict.fault import Fault
-
+from opentrn._predict.text import number
 
 @pytest.mark.parametrize(
     "change, text, hint",
@@ -327,9 +327,9 @@ def test_page_roof():
     """The roof is that of the products' type."""
 
     at = {"intensity": {"flops": 1e12, "hbm_bytes": 5e9, "flops_per_s": 1e14}}
-    for kind, peak in (("bf16", 1), ("fp8", 2)):
-        job = job_of("llama", "trn2.48xlarge", precision=kind)
-        assert f">{peak * job.machine.flops / 1e12:.0f} TFLOP/s, {kind}<" in page._roof(at, job)
+    for instance, kind, peak in (("trn2.48xlarge", "bf16", 1), ("trn2.48xlarge", "fp8", 2), ("trn2.48xlarge", "fp32", 1 / 4), ("p5.48xlarge", "fp8", 1979 / 989), ("p5.48xlarge", "fp32", 67 / 989)):
+        job = job_of("llama", instance, precision=kind)
+        assert f">{number(peak * job.machine.flops / 1e12, 3)} TFLOP/s, {kind}<" in page._roof(at, job)
 
 
 def test_money(tmp_path):
@@ -530,6 +530,7 @@ REFUSED = {
     ("--days=3", "--starts=0"): "--starts=0",
     ("--top=-1", "--search"): "--top=-1",
     ("--global-batch=99999999999999999999",): "2147483648 at most",
+    ("--micro-batch=99999999999",): "--micro-batch=99999999999: a whole number above 0 is needed, 2147483648 at most",
     ("--report=",): "a file is needed",
     ("--instnce=trn1.32xlarge",): "did you mean --instance?",
     ("--quarter",): "there is no option --quarter",

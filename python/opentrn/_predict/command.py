@@ -159,9 +159,9 @@ def job_of(o):
         given["sp"] = o.sp == "on"
     seq = o.seq or (m.positions if m.places == "learned" and m.task != "classes" else 4096 if m.task == "lm" else 512)
     have = o.nodes * machine.devices
-    for name in ("tp", "pp", "cp", "dp"):
-        if given[name] is not None and given[name] < 1:
-            raise Fault(f"--{name}={given[name]}: a whole number above 0 is needed")
+    for name in ("tp", "pp", "cp", "dp", "micro_batch"):
+        if given[name] is not None and not 1 <= given[name] <= MOST:
+            raise Fault(f"--{name.replace('_', '-')}={given[name]}: a whole number above 0 is needed, {MOST} at most")
     rest = (given["tp"] or 1) * (given["pp"] or 1) * (given["cp"] or 1)
     batch = o.global_batch or (given["dp"] or (have // rest if have % rest == 0 else have)) * (given["micro_batch"] or 1) * (4 * given["pp"] if given["pp"] else 1)
     return layout.Job(m, machine, o.nodes, size.tokens_of(m, seq), batch, o.precision, o.optimizer, o.lora, o.software, o.as_of and software.as_of(o.as_of, machine)), given
@@ -266,7 +266,7 @@ def answer(o):
     if table:
         result["search"] = {
             "tried": table.tried, "pruned_memory": table.pruned_memory, "pruned_time": table.pruned_time, "pruned_size": table.pruned_size, "unfit": table.unfit,
-            "rows": [{**r["layout"], **{k: r[k] for k in ("step_s", "tokens_per_s", "usd_per_1m_tokens", "hbm_peak_bytes", "mfu")}} for _, r in table.rows],
+            "rows": [{**r["layout"], **{k: r[k] for k in ("step_s", "tokens_per_s", "usd_per_1m_tokens", "hbm_peak_bytes", "mfu", "seconds")}, "beside_the_first": search.why(table.rows[0][1], r)} for _, r in table.rows],
         }  # fmt: skip
     if o.tokens or o.days:
         how = money.Run(o.mtbf_hours, o.checkpoint_s, starts=max(o.starts, 1))

@@ -91,12 +91,19 @@ def _collectives(r):
     return f"<h2>Collectives</h2><p class=sub>{100 * r['comm_share']:.1f} % of the step; {hidden}</p>{_bar(r['collectives'], 's')}"
 
 
+def roof_of(job):
+    """Of a device: the type of its products, FLOP a second of them, bytes a second of its memory."""
+    a = job.machine
+    kind = {"fp8": "fp8", "fp32": "fp32"}.get(job.precision, "bf16")
+    peak = {"bf16": a.flops, "fp8": getattr(a, "flops_fp8", 2 * a.flops), "fp32": getattr(a, "flops_fp32", a.flops / 4)}[kind]  # a cell of the array has two rows of fp8, a quarter of one of fp32
+    return {"products": kind, "flops_per_s": peak, "hbm_bytes_per_s": getattr(a, "hbm_gb", 0) * 1e9 or a.hbm}
+
+
 def _roof(result, job):
-    kind, rows = ("fp8", 2) if job.precision == "fp8" else ("bf16", 1)  # rows a cell of the array
-    at, peak = result.get("intensity"), rows * job.machine.flops
+    at, over = result.get("intensity"), roof_of(job)
     if not at or not at["hbm_bytes"]:
         return ""
-    return f"<h2>Roofs of a device</h2>{plots.roofs(at, peak, getattr(job.machine, 'hbm_gb', 0) * 1e9 or job.machine.hbm, kind)}"
+    return f"<h2>Roofs of a device</h2>{plots.roofs(at, over['flops_per_s'], over['hbm_bytes_per_s'], over['products'])}"
 
 
 def scaling(job, x, step):
@@ -198,7 +205,7 @@ def text(job, x, r, table, points):
     body = [
         f"<h1>{_text(title)}</h1><p class=sub>{shape} micro-batch={at['micro_batch']} recompute={at['recompute']}{' schedule=' + at['schedule'] if pp else ''}{' chunks=' + str(at['chunks']) if at['chunks'] > 1 else ''}; "
         f"{r['global_batch']:,} {_text(_what(r))}, {r['precision']}, {r['optimizer']}{', ' + r['software'] + ' software' if 'software' in r else ''}{', software of ' + r['as_of']['month'] if 'as_of' in r else ''}; {r['devices']:,} devices</p>{warn}<div class=cards>{_cards(r)}</div>",
-        f"<h2>A step{_as_predicted(r)}</h2><p class=sub>{r['micro_batches']:,} micro-batch{'' if r['micro_batches'] == 1 else 'es'} of each replica{', forward dark, backward light' if pp else ''}</p>{plots.schedule(r)}{_bar(r['seconds'], 's')}",
+        f"<h2>A step{_as_predicted(r)}</h2><p class=sub>{r['micro_batches']:,} micro-batch{'' if r['micro_batches'] == 1 else 'es'} of each replica{', forward strong, backward faint' if pp else ''}</p>{plots.schedule(r)}{_bar(r['seconds'], 's')}",
         f"<h2>Engines in a micro-batch</h2><p class=sub>share of its time that each is busy</p>{_shares(engines)}" if engines else f"<h2>A micro-batch</h2>{_bar(r['operations'], 's')}",
         f"<h2>Memory of a device</h2><p class=sub>{'of the fullest stage, ' if pp else ''}over the step</p>{plots.memory(r, x.in_flight(job, 0))}{_bar({k: v / g for k, v in r['memory'].items()}, 'GiB')}",
         _collectives(r),
@@ -318,7 +325,7 @@ def places(path):
 def write(path, job, x, result, table, step):
     """The page of a prediction, and its data."""
     points = scaling(job, x, step)
-    told = {**result, "scaling": [{"nodes": n, **{k: r[k] for k in ("step_s", "tokens_per_s", "usd_per_1m_tokens", "comm_share")}} for n, r in points]}
+    told = {**result, "roof": roof_of(job), "scaling": [{"nodes": n, **{k: r[k] for k in ("step_s", "tokens_per_s", "usd_per_1m_tokens", "comm_share")}} for n, r in points]}
     _put(path, text(job, x, result, table, points), told, [_flat(result)] + [_flat({**result, **r}) for _, r in (table.rows[1:] if table else ())])
 
 
