@@ -471,6 +471,36 @@ static ValueId choose(Walk *w, const HloOp *op) {
     return a == b ? a : 0;
 }
 
+// The one element that all of them are; 0: they are not known to be.
+static ValueId one_for_all(const Hlo *h, ValueId v) {
+    const HloOp *op = hlo_def_as(h, v, HLO_BROADCAST_IN_DIM);
+    v = op ? hlo_operand(h, op, 0) : v;
+    return hlo_value_type(h, v)->elems == 1 ? v : 0;
+}
+
+// As gradients are clipped where their norm asks for that.
+static ValueId choose_scale(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    ValueId p = one_for_all(h, hlo_operand(h, op, 0));
+    TypeId type = h->values.at[op->results].type;
+    for (uint32_t k = 1; k < 3 && p && dtype_is_float(hlo_type(h, type)->dtype) && hlo_type(h, type)->elems > 1; k++) {
+        ValueId x = hlo_operand(h, op, k), scaled = hlo_operand(h, op, 3 - k);
+        const HloOp *by = used_once(w, scaled) ? hlo_def(h, scaled) : NULL;
+        if (!by || (by->code != HLO_DIVIDE && by->code != HLO_MULTIPLY))
+            continue;
+        bool first = by->code == HLO_MULTIPLY && hlo_operand(h, by, 1) == x; // what scales it
+        ValueId r = hlo_operand(h, by, !first) != x ? one_for_all(h, hlo_operand(h, by, !first)) : 0;
+        if (hlo_operand(h, by, first) != x || !r)
+            continue;
+        HloOpcode code = (HloOpcode)by->code;
+        r = walk_reshape(w, r, 0, NULL);
+        ValueId one = walk_number(w, h->values.at[r].type, 1), yes = k == 1 ? one : r;
+        r = walk_select(w, walk_reshape(w, p, 0, NULL), yes, k == 1 ? r : one);
+        return walk_binary(w, code, x, walk_broadcast(w, r, NULL, 0, type));
+    }
+    return 0;
+}
+
 // erfc of a large tensor that is only a factor of products, as in a GELU, is 1 - erf, in fp32, which the engines have: right to an
 // absolute 1e-7. Elsewhere its tail may matter, and GpSimd computes it to the last places.
 #define ERFC_ON_ENGINES 8192
@@ -783,6 +813,7 @@ const Rule simplify_rules[] = {
     {"reduction of one: combined with the initial value", HLO_REDUCE, RULE_EXACT, reduce},
     {"largest of x * 2^k: the largest x, * 2^k", HLO_REDUCE, RULE_EXACT, scale_out_max},
     {"select known, or of equals: one of them", HLO_SELECT, RULE_EXACT, choose},
+    {"select(p, x, x / r), select(p, x, x * r), p and r the same for all: x / select(p, 1, r), x * select(p, 1, r)", HLO_SELECT, RULE_EXACT, choose_scale},
     {"select(p, x * 2^k, number): select(p, x, number / 2^k) * 2^k", HLO_SELECT, RULE_EXACT, scale_out},
     {"x * 1: x", HLO_MULTIPLY, RULE_EXACT, neutral},
     {"select(p, y, 0) * 2^k, (y * z) * 2^k: 2^k into y", HLO_MULTIPLY, RULE_RANGE, scale},

@@ -83,6 +83,12 @@ static const Case cases[] = {
     {"-x * c", "%x: tensor<4x6xbf16>", "tensor<4x6xbf16>",
      "%c = stablehlo.constant dense<0.7> : tensor<4x6xbf16>\n %y = stablehlo.negate %x : tensor<4x6xbf16>\n %r = stablehlo.multiply %y, %c : tensor<4x6xbf16>"},
     {"-(x * c)", "%x: " F, F, SPLAT("c", "0.1") "%y = stablehlo.multiply %c, %x : " F "\n %r = stablehlo.negate %y : " F},
+    {"select(p, x, x / r)", "%x: " F ", %p: tensor<i1>, %n: tensor<f32>", F,
+     "%b = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> " F "\n %y = stablehlo.divide %x, %b : " F
+     "\n %r = \"stablehlo.select\"(%p, %x, %y) : (tensor<i1>, " F ", " F ") -> " F},
+    {"select(p, x, x / r)", "%x: " F ", %p: tensor<i1>, %n: tensor<1xf32>", F,
+     "%b = stablehlo.broadcast_in_dim %n, dims = [0] : (tensor<1xf32>) -> " F "\n %y = stablehlo.multiply %b, %x : " F
+     "\n %q = stablehlo.broadcast_in_dim %p, dims = [] : (tensor<i1>) -> tensor<4x6xi1>\n %r = stablehlo.select %q, %y, %x : tensor<4x6xi1>, " F},
     {"x + -y", "%x: " F ", %y: " F, F, "%z = stablehlo.negate %y : " F "\n %r = stablehlo.add %x, %z : " F},
     {"x + -y", "%x: " F ", %y: " F, F, "%z = stablehlo.negate %x : " F "\n %r = stablehlo.add %z, %y : " F},
     {"x - -y", "%x: " F ", %y: " F, F, "%z = stablehlo.negate %y : " F "\n %r = stablehlo.subtract %x, %z : " F},
