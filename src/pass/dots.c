@@ -162,8 +162,32 @@ static ValueId canon_dot(Walk *w, const HloOp *op) {
     return walk_push(w, made);
 }
 
+// The array adds up in fp32 whatever the product's type is, and what takes the sums rounds them.
+static ValueId narrow_product(Walk *w, const HloOp *op) {
+    Hlo *h = w->hlo;
+    ValueId v = hlo_operand(h, op, 0);
+    const HloOp *turn = walk_uses(w, v) == 1 ? hlo_def_as(h, v, HLO_TRANSPOSE) : NULL;
+    v = turn ? hlo_operand(h, turn, 0) : v;
+    const HloOp *dot = walk_uses(w, v) == 1 ? hlo_def_as(h, v, HLO_DOT_GENERAL) : NULL;
+    int to = hlo_value_type(h, op->results)->dtype;
+    if (!dot || hlo_value_type(h, v)->dtype != DT_F32 || !dot_on_tensor_engine(h, dot) || hlo_value_type(h, hlo_operand(h, dot, 0))->dtype != to)
+        return 0;
+    HloOp was = *dot, then = turn ? *turn : *dot;
+    ValueId in[2] = {hlo_operand(h, dot, 0), hlo_operand(h, dot, 1)};
+    v = walk_push(w, hlo_op_like(h, &was, in, hlo_type_as(h, h->values.at[v].type, to)));
+    return turn ? walk_push(w, hlo_op_like(h, &then, &v, h->values.at[op->results].type)) : v;
+}
+
 const Rule dots_rules[] = {
     {"dot: dot_general", HLO_DOT, RULE_ORDER, canon_dot},
     {"dot_general: operands of one type, narrow if they were widened, each of whose groups of dimensions has one stride", HLO_DOT_GENERAL, RULE_ORDER, canon_general},
+    {"narrow(product of narrow operands, fp32), transposed perhaps: the product so narrow", HLO_CONVERT, RULE_EXACT, narrow_product},
     {0},
 };
+
+void pass_dots(Compile *c) {
+    Walk w;
+    walk_init(&w, c);
+    walk_note_uses(&w, 0);
+    rules_walk(&w, dots_rules);
+}

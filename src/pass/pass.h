@@ -46,7 +46,7 @@ typedef struct PassRow {
     R("functions", NULL, false, functions_rules, "write functions the engines lack with those they have") \
     R("places", NULL, false, places_rules, "write argmax and argmin along rows with reductions the engines do") \
     F("sums", pass_sums, false, sums_rules, "write reductions across rows as products with ones, or in two steps") \
-    R("dots", NULL, false, dots_rules, "bring matrix products into the form the tensor engine takes") \
+    F("dots", pass_dots, false, dots_rules, "bring matrix products into the form the tensor engine takes") \
     R("convs", NULL, false, convs_rules, "bring convolutions into the form the tensor engine takes") \
     R("windows", NULL, false, windows_rules, "bring pooling into the form the vector engine takes") \
     F("dce", pass_dce, false, NULL, "drop what nothing uses") \

@@ -266,6 +266,9 @@ static const Case cases[] = {
     {"dot:", "%x: " F ", %w: tensor<6x3xf32>", "tensor<4x3xf32>", "%r = stablehlo.dot %x, %w : (" F ", tensor<6x3xf32>) -> tensor<4x3xf32>"},
     {"dot_general: operands", "%x: tensor<2x2x2xf32>, %w: tensor<2x2x3xf32>", "tensor<2x3xf32>",
      "%r = stablehlo.dot_general %x, %w, contracting_dims = [2, 0] x [1, 0] : (tensor<2x2x2xf32>, tensor<2x2x3xf32>) -> tensor<2x3xf32>"},
+    {"narrow(product of", "%x: tensor<4x6xbf16>, %w: tensor<6x3xbf16>", "tensor<3x4xbf16>",
+     "%y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x6xbf16>, tensor<6x3xbf16>) -> " H
+     "\n %t = stablehlo.transpose %y, dims = [1, 0] : (" H ") -> tensor<3x4xf32>\n %r = stablehlo.convert %t : (tensor<3x4xf32>) -> tensor<3x4xbf16>"},
     {"product without free", "%x: tensor<8192xf32>, %y: tensor<8192xf32>", "tensor<8192xf32>",
      "%xs = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<8192xf32>) -> tensor<2x8192xf32>\n %p = stablehlo.reshape %xs : (tensor<2x8192xf32>) -> tensor<8192x2xf32>\n"
      "%ys = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<8192xf32>) -> tensor<2x8192xf32>\n %q = stablehlo.reshape %ys : (tensor<2x8192xf32>) -> tensor<8192x2xf32>\n"
