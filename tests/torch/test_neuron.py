@@ -445,6 +445,7 @@ def test_looking_for_errors_changes_nothing():
     first = torch.rand(5, device="neuron").tolist()
     torch.manual_seed(3)
     assert torch.rand(5).tolist() == first and (x.long() % 2).tolist() == [0, 0, 0, 1]
+    torch.nonzero(x, out=torch.empty([], dtype=torch.long, device="neuron"))
     with pytest.raises(RuntimeError, match="same device"):
         torch.nonzero(x, out=torch.empty([], dtype=torch.long))
     with warnings.catch_warnings():

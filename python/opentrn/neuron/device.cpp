@@ -128,7 +128,7 @@ struct Call { // what an operator was called with
         noted |= t.is_conj() || t.is_neg();
         strange |= t.layout() != at::kStrided;
         strange |= t.device().type() != kNeuron && t.dim() > 0;
-        put('T');
+        put(t.device().type() == kNeuron ? 'T' : 't');
         put(t.scalar_type());
         put(number);
         put(static_cast<char>(t.dim()));
