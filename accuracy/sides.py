@@ -154,7 +154,7 @@ def three(chips, name, cut, precision, folder):
 
 
 def seconds(told):
-    return [told[0]["step_s"], *(1e-6 * t["total_us"] for t in told[1:])]
+    return [told[0]["step_s"], *(1e-6 * t["step_us"] for t in told[1:])]
 
 
 def main():

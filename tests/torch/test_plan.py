@@ -21,7 +21,7 @@ import sides
 SIDES = [
     ("trn1", "vit", {}, "bf16"),
     ("trn2", "bert", {"dp": 2, "tp": 2}, "fp32"),
-    ("trn2", "gpt_neox", {"dp": 2}, "fp32"),
+    ("trn2", "llama", {}, "fp32"),
     ("trn3", "t5", {}, "fp32"),
 ]
 
