@@ -191,7 +191,9 @@ def test_breaks_and_recompiles_are_told(tmp_path, monkeypatch):
 
     f = torch.compile(cut, backend="opentrn")
     f(torch.ones(3))
-    f(torch.ones(4))
+    f(torch.ones(4))  # another size is the same trace's
+    assert "recompile" not in opentrn.torch.explain()
+    f(torch.ones(4, 4))
     text = opentrn.torch.explain()
     assert "graph break" in text and "recompile" in text
     assert "test_fallbacks.py" in text
