@@ -18,10 +18,11 @@
 #define QUEUES_IN 4.0 // of products: transfers are begun there beside each other
 #define SPARE_MOST 2
 #define HIDE_LESS 2.0 // slots of what passes that do not hide a transfer: the one in work, and a part of the next
-#define ROWS_FIRST 1.03 // what comes next mostly wants whole rows
+#define ROWS_FIRST 1.03 // what comes next mostly wants whole rows,
+#define ROWS_ANYHOW 1.01 // … which are there as soon where a block has all columns
 // Fitted to the zoo's steps, not derived: what a step alone does not tell, as nothing is known here of its neighbours.
 #define HBM_SHARE 0.25 // of the time its transfers take, which steps beside it wait for: they share HBM and the queues
-#define WHOLE_WAITS 2.0 // times that a block of more than half the banks leaves PSUM, for which the next one waits
+#define WHOLE_WAITS 2.0 // times that those banks of a block leave PSUM which the next one waits for, where there are no transposes to do meanwhile
 #define JOIN_SHARE 0.2 // of the time row programs over the same rows take, which nothing hides when their memory is taken
 
 // --- prices of what a cut is made of -----------------------------------------------------------------
@@ -127,6 +128,11 @@ static void price_slots(const DotSize *s, const DotCut *c, Prices *p) {
     p->rhs = load_ns(s, &s->rhs, min64(c->cols, s->n), c->chunk);
 }
 
+// All of it, with the sums behind it, leaves when the array is through: two blocks leave beside each other.
+static bool is_lone(const DotSize *s, const DotCut *c) {
+    return s->sums && s->n <= c->cols && s->m <= c->tiles * PARTITIONS && c->tiles > 2;
+}
+
 static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     int64_t ktiles = ceil_div(s->k, s->tile_k), mtiles = ceil_div(s->m, PARTITIONS), chunks = ceil_div(ktiles, c->chunk);
     Flow l = {.load = p->lhs, .blocks = ceil_div(mtiles, c->tiles)}, r = {.load = p->rhs, .blocks = ceil_div(s->n, c->cols)};
@@ -159,8 +165,8 @@ static double cut_ns(const DotSize *s, const Prices *p, const DotCut *c) {
     double wait = max_f64(0, start + passes->load - (pass_slots - HIDE_LESS) * step) * (passes->passes > 1 || passes->blocks * chunks > 1 ? steps : 1);
     double change = stay_slots > chunks ? 0 : (start + stays->load) * (double)(stays->passes > 1 ? (double)(stays->blocks * passes->blocks) : (double)stays->blocks);
     double banks = (double)(c->tiles * min64(c->cols, s->n)) * p->leave; // of a block, against its last step
-    double whole = turned == 0 && (c->tiles + dot_sum_tiles(s, c->tiles)) * (c->cols / PSUM_BANK_COLS) > PSUM_BANKS / 2 ? WHOLE_WAITS * banks : 0;
-    change += max_f64(whole, banks - step) * (double)(l.blocks * r.blocks);
+    double places = dot_block_banks(c->cols, turned > 0 ? DOT_TURN_BANKS : 0), still = is_lone(s, c) ? 1 : max_f64(0, 2 - places / c->tiles);
+    change += max_f64((turned > 0 ? 0 : WHOLE_WAITS) * still * banks, banks - step) * (double)(l.blocks * r.blocks);
     return (most + HBM_SHARE * dma + wait + change) * (double)s->batches + start + l.load + r.load;
 }
 
@@ -188,7 +194,7 @@ bool dot_cut_fits(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t
 static void take_better(const DotSize *s, const Prices *p, DotCut c, DotCut *best) {
     if (!dot_cut_fits(s, &c, c.tiles * PARTITIONS, c.cols))
         return;
-    c.ns = cut_ns(s, p, &c) * (c.by_columns ? ROWS_FIRST : 1);
+    c.ns = cut_ns(s, p, &c) * (!c.by_columns ? 1 : s->n > c.cols || s->lhs.turned || s->rhs.turned ? ROWS_FIRST : ROWS_ANYHOW);
     if (c.borrows) {
         double rows = (double)s->batches * (double)(s->m * (s->k + s->n)) * (double)dtype_bytes(s->stype);
         c.ns += JOIN_SHARE * cost_dma(s->chip, rows);
@@ -222,13 +228,9 @@ uint32_t dot_sum_tiles(const DotSize *s, uint32_t tiles) {
     return s->sums == 2 ? 1 : s->sums ? (uint32_t)ceil_div((int64_t)tiles * PARTITIONS, PSUM_BANK_COLS) : 0;
 }
 
-// Tiles of rows that so many banks have room for, beside sums; with these no more than as many blocks need.
-static uint32_t most_tiles(const DotSize *s, uint32_t banks, int64_t mtiles) {
-    uint32_t tiles = banks;
-    while (tiles + dot_sum_tiles(s, tiles) > banks)
-        tiles--;
-    assert(tiles);
-    return (uint32_t)(s->sums ? ceil_div(mtiles, ceil_div(mtiles, tiles)) : min64(tiles, mtiles));
+// Tiles of rows that so many banks have room for; with sums no more than as many blocks need.
+static uint32_t even_tiles(const DotSize *s, uint32_t banks, int64_t mtiles) {
+    return (uint32_t)(s->sums ? ceil_div(mtiles, ceil_div(mtiles, banks)) : min64(banks, mtiles));
 }
 
 DotCut dot_cut(const DotSize *s) {
@@ -240,15 +242,21 @@ DotCut dot_cut(const DotSize *s) {
         for (uint32_t by_columns = 0; by_columns < (s->lhs_same ? 1u : 2u); by_columns++)
             for (uint32_t chunk = DOT_CHUNK; chunk; chunk /= 2)
                 for (uint32_t wide = 1; wide <= 2; wide++) {
-                    uint32_t tiles = (PSUM_BANKS - (turns ? DOT_TURN_BANKS : 0)) / wide;
+                    uint32_t banks = dot_block_banks(wide * PSUM_BANK_COLS, turns ? DOT_TURN_BANKS : 0), tiles = banks;
                     if ((chunk < DOT_CHUNK && chunk >= ktiles) || (wide > 1 && s->n <= PSUM_BANK_COLS))
                         continue;
-                    DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = most_tiles(s, tiles, mtiles), .cols = wide * PSUM_BANK_COLS};
+                    while (tiles + dot_sum_tiles(s, tiles) > banks)
+                        tiles--;
+                    DotCut c = {.by_columns = by_columns, .borrows = borrows, .tiles = even_tiles(s, tiles, mtiles), .cols = wide * PSUM_BANK_COLS};
                     c.chunk = (uint32_t)min64(chunk, ktiles);
                     try_slots(s, &p, c, &best);
-                    uint32_t low = most_tiles(s, PSUM_BANKS / 2, mtiles); // the next block does not wait for it
+                    uint32_t low = even_tiles(s, PSUM_BANKS / 2, mtiles); // the next block does not wait for it
                     if (c.tiles > low) {
                         c.tiles = low;
+                        try_slots(s, &p, c, &best);
+                    }
+                    if (is_lone(s, &c)) {
+                        c.tiles = (c.tiles + 1) / 2;
                         try_slots(s, &p, c, &best);
                     }
                 }

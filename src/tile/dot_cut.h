@@ -45,6 +45,9 @@ typedef struct DotCut {
 
 DotCut dot_cut(const DotSize *s);                      // its ns is 0 when nothing fits
 bool dot_cut_fits(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols); // with slots of so many columns
+static inline uint32_t dot_block_banks(uint32_t cols, uint32_t turn_banks) { // that blocks have for a column of tiles, sums behind it
+    return (PSUM_BANKS - turn_banks) * PSUM_BANK_COLS / cols;
+}
 uint32_t dot_sum_tiles(const DotSize *s, uint32_t tiles); // banks that sums take of each half of a block of so many tiles of rows
 uint32_t dot_stage_bytes(const DotSize *s, const DotCut *c, uint32_t lhs_cols, uint32_t rhs_cols); // 0: nothing is transposed
 static inline uint32_t dot_slot_bytes(uint32_t chunk, uint32_t width, int stype) { return chunk * width * (uint32_t)dtype_bytes(stype); }

@@ -63,6 +63,7 @@ typedef struct Emit {
     uint32_t *loc_of;                   // per op: its entry in locs, 0 = none yet
     uint32_t epoch;                     // grows at every barrier
     uint32_t product_epoch;             // + 1: of the latest product, or of an iteration that runs into the next
+    uint32_t next_bank;                 // that products have not used for longest
     uint32_t done[HAZ_SEMS];            // completions so far in this epoch
     uint32_t seen[ISA_SEQS][HAZ_SEMS]; // what each sequencer has waited for
     Heap heap;

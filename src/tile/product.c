@@ -285,15 +285,26 @@ static void multiply(Work *d, const Chunk *s, int64_t tile, int64_t rows, bool t
     }
 }
 
-static uint32_t bank_of(const Work *d, int64_t tile, int64_t col) { return d->bank0 + (uint32_t)(tile + col / BLOCK * BANKS_HALF); }
+// Blocks take the banks in turn, wide ones those of both halves, so that the next one begins in the banks that have been free for longest.
+static uint32_t block_banks(const Work *d) { return dot_block_banks(d->cut.cols, turn_banks(d)); }
+static uint32_t bank_of(const Work *d, int64_t tile, int64_t col) {
+    return (uint32_t)((d->bank0 + tile) % block_banks(d) + col / BLOCK * BANKS_HALF);
+}
 
-// Tile after tile through the row program, each a task of its own, so that their chains are woven together.
-static void go_on(Work *d, uint32_t bank, int64_t row, int64_t mlen, int64_t n0, int64_t ncols) {
-    for (int64_t mi = 0, tiles; mi < mlen; mi += tiles * TILE_M, bank += (uint32_t)tiles) {
-        tiles = max64(1, min64(tiles_together(d), (mlen - mi) / TILE_M));
+static void take_banks(Work *d, int64_t n) {
+    int64_t each = tiles_together(d);
+    if (block_banks(d) % each == 0) // those that leave together lie side by side
+        d->bank0 = (uint32_t)((d->bank0 + ceil_div(n, each) * each) % block_banks(d));
+}
+
+// Rows [m, m + len) of a block, tile after tile through the row program, each a task of its own, so that their chains are woven together.
+static void go_on(Work *d, const Chunk *s, int64_t m, int64_t len, int64_t col) {
+    for (int64_t end = m + len, tiles; m < end; m += tiles * TILE_M) {
+        tiles = max64(1, min64(tiles_together(d), (end - m) / TILE_M));
+        uint32_t bank = bank_of(d, m / TILE_M, col);
         emit_task(d->e);
-        rows_from_psum(d->rows, (uint32_t)tiles, bank * PSUM_BANK_BYTES, bank_haz(d, bank), row + mi,
-                       (uint32_t)min64(TILE_M, mlen - mi), n0, (uint32_t)ncols);
+        rows_from_psum(d->rows, (uint32_t)tiles, bank * PSUM_BANK_BYTES, bank_haz(d, bank), s->batch * d->m + s->m0 + m,
+                       (uint32_t)min64(TILE_M, end - m), s->n0 + col, (uint32_t)min64(BLOCK, s->ncols - col));
     }
 }
 
@@ -338,7 +349,7 @@ static void evict_block(Work *d, const Chunk *s, bool last) {
     for (int64_t m = 0; m < s->mlen; m += some) {
         int64_t len = min64(some, s->mlen - m);
         for (int64_t c = 0; d->rows && c < s->ncols; c += BLOCK)
-            go_on(d, bank_of(d, m / TILE_M, c), s->batch * d->m + s->m0 + m, len, s->n0 + c, min64(BLOCK, s->ncols - c));
+            go_on(d, s, m, len, c);
         if (!d->rows)
             evict(d, s, m, len, d->begins && last && m + len == s->mlen);
     }
@@ -415,10 +426,7 @@ static void multiply_chunk(Work *d, const Chunk *s, bool last) {
     if (is_summed(d, s))
         sums_leave(d, s);
     evict_block(d, s, last);
-    if (d->j.together > 1)
-        d->bank0 = (d->bank0 + 1) % (PSUM_BANKS - turn_banks(d));
-    else if (d->cut.tiles + d->sum_tiles <= BANKS_HALF && !is_wide(d) && !d->turns) // of a low block the next one does not wait for
-        d->bank0 ^= BANKS_HALF;
+    take_banks(d, is_summed(d, s) ? d->cut.tiles + d->sum_tiles : ceil_div(s->mlen, TILE_M));
 }
 
 // --- steps -------------------------------------------------------------------------------------------
@@ -643,6 +651,7 @@ void product_emit(const ProductJob *j) {
         emit_join(d->e, LANE_ROWS);
     area_open(&d->area);
     pair_banks(d, false);
+    take_banks(d, d->e->next_bank);
     if (d->rows)
         rows_open(d->rows);
     if (j->sums.rows)
@@ -656,6 +665,8 @@ void product_emit(const ProductJob *j) {
         rows_close(d->rows);
     area_close(&d->area);
     pair_banks(d, true);
+    if (!d->e->probe)
+        d->e->next_bank = d->bank0;
     if (d->cut.borrows)
         emit_join(d->e, LANE_ROWS);
 }
