@@ -27,7 +27,7 @@ extern "C" {
 #define OTRN_API
 #endif
 
-#define OTRN_RELEASE "0.19.0"
+#define OTRN_RELEASE "0.20.0"
 #define OTRN_ABI 1 // raised when programs built with an older header can no longer use the library
 
 OTRN_API const char *otrn_version(void); // OTRN_RELEASE of the library that runs
