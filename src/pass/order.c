@@ -15,6 +15,7 @@
 #define VIEWS_MOST 8 // reshapes of its operands that go along with a product
 #define STACKED_DEPTH 4 // ops on the way into a stack
 #define URGENT 48     // ops from a product to its reader, when that one waits for it
+#define SUMMED_DEPTH 3 // ops from a product to its sum over devices
 
 static bool passes_on(const Hlo *h, const HloOp *op) { // movement, or a conversion and nothing else
     if (op->code == HLO_ROWS)
@@ -59,11 +60,13 @@ static void sink_movement(Schedule *o, RegionId r) {
     }
 }
 
+static bool is_sum(const HloOp *op) { return op->code == HLO_ALL_REDUCE || op->code == HLO_REDUCE_SCATTER; }
+
 // The first place where somebody computes with the value; sums over devices stand right behind what they sum, whoever reads them.
 static double awaited(const Schedule *o, RegionId r, ValueId v) {
     double first = INFINITY;
     for (Reader by = readers_of(&o->u, v); reader_next(&by);) {
-        bool sums = (by.op->code == HLO_ALL_REDUCE || by.op->code == HLO_REDUCE_SCATTER) && by.op->nresults == 1;
+        bool sums = is_sum(by.op) && by.op->nresults == 1;
         if (is_stacked(o, by.op, v, STACKED_DEPTH))
             continue;
         first = fmin(first, sums ? awaited(o, r, by.op->results) : o->u.region[by.id] == r ? o->key[by.id] : -1);
@@ -74,7 +77,29 @@ static double awaited(const Schedule *o, RegionId r, ValueId v) {
 static double wait_of(const Schedule *o, RegionId r, OpId id) { return awaited(o, r, hlo_at(o->h, id)->results); }
 static bool is_urgent(const Schedule *o, RegionId r, OpId id) { return wait_of(o, r, id) < o->key[id] + URGENT; }
 
+// Devices wait for the sum of what the op makes: the sooner it is there, the more goes on beside the links.
+static bool is_summed(const Schedule *o, const HloOp *op, int depth) {
+    for (uint32_t i = 0; i < op->nresults && depth; i++)
+        for (Reader by = readers_of(&o->u, op->results + i); reader_next(&by);)
+            if (is_sum(by.op) || ((by.op->code == HLO_ROWS || passes_on(o->h, by.op)) && is_summed(o, by.op, depth - 1)))
+                return true;
+    return false;
+}
+
 static bool is_view(const void *unused, const HloOp *op) { return (void)unused, op->code == HLO_RESHAPE; }
+static bool is_little(const void *unused, const HloOp *op) { return is_view(unused, op) || op->code == HLO_TRANSPOSE || op->code == HLO_ROWS; }
+
+// The last of what the operand is made of, where movement and one row program make it.
+static double little_from(const Schedule *o, RegionId r, ValueId v, bool rows) {
+    OpId def = o->h->values.at[v].def;
+    const HloOp *op = def && o->u.region[def] == r ? hlo_at(o->h, def) : NULL;
+    if (!op || !is_little(NULL, op) || (op->code == HLO_ROWS && !rows))
+        return op ? o->key[def] : -1;
+    double from = -1;
+    for (uint32_t k = 0; k < op->noperands; k++)
+        from = fmax(from, little_from(o, r, hlo_operand(o->h, op, k), rows && op->code != HLO_ROWS));
+    return from;
+}
 
 // A product that somebody waits for goes before the first one nobody does between its operands and it.
 static void raise_products(Schedule *o, RegionId r) {
@@ -84,18 +109,18 @@ static void raise_products(Schedule *o, RegionId r) {
         const HloOp *op = hlo_at(o->h, id);
         if (!dot_on_tensor_engine(o->h, op) || wait_of(o, r, id) == INFINITY)
             continue;
-        bool urgent = is_urgent(o, r, id);
+        bool urgent = is_urgent(o, r, id), summed = urgent && is_summed(o, op, SUMMED_DEPTH);
         double from = -1;
         for (uint32_t k = 0; k < op->noperands; k++) {
             ValueId v = hlo_operand(o->h, op, k);
             OpId def = o->h->values.at[urgent ? v : before_reshapes(o->h, v)].def;
-            from = def && o->u.region[def] == r ? fmax(from, o->key[def]) : from;
+            from = summed ? fmax(from, little_from(o, r, v, true)) : def && o->u.region[def] == r ? fmax(from, o->key[def]) : from;
         }
         for (uint32_t p = (uint32_t)fmax(floor(from) + 1, i > LOOK_AHEAD ? i - LOOK_AHEAD : 0); p < i; p++) {
             OpId other = region->ops.at[p];
             if (dot_on_tensor_engine(o->h, hlo_at(o->h, other)) && !schedule_is_moved(o, other) &&
                 (urgent ? !is_urgent(o, r, other) : wait_of(o, r, other) == INFINITY)) {
-                schedule_raise(o, id, p - 0.5, is_view, NULL, VIEWS_MOST);
+                schedule_raise(o, id, p - 0.5, summed ? is_little : is_view, NULL, VIEWS_MOST);
                 break;
             }
         }
