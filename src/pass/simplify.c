@@ -336,6 +336,7 @@ static TypeId resized(Walk *w, ValueId v, int dim, int64_t n) {
 
 static ValueId join(Walk *w, const ValueId *in, uint32_t n, int dim) {
     int64_t whole = 0;
+    assert(n > 1 && dim >= 0 && dim < hlo_value_type(w->hlo, in[0])->rank);
     for (uint32_t i = 0; i < n; i++)
         whole += hlo_value_type(w->hlo, in[i])->dims[dim];
     OpId made = hlo_op(w->hlo, HLO_CONCATENATE, w->loc, n, in, 1, (TypeId[]){resized(w, in[0], dim, whole)});
@@ -359,6 +360,7 @@ static ValueId pad_to(Walk *w, ValueId v, int dim, int64_t low, int64_t n) {
 static ValueId interleave(Walk *w, ValueId a, ValueId b, int dim) {
     HloType t = *hlo_value_type(w->hlo, a);
     int64_t dims[OTRN_MAX_RANK];
+    assert(w->hlo->values.at[a].type == w->hlo->values.at[b].type && t.rank < OTRN_MAX_RANK);
     for (int i = 0; i <= t.rank; i++)
         dims[i] = i <= dim ? t.dims[i] : i == dim + 1 ? 1 : t.dims[i - 1];
     ValueId both = join(w, (ValueId[]){walk_reshape(w, a, t.rank + 1, dims), walk_reshape(w, b, t.rank + 1, dims)}, 2, dim + 1);
@@ -390,6 +392,7 @@ static ValueId by_turns(Walk *w, const Padded *at, uint32_t n, int dim, int64_t 
     for (uint32_t i = 0; i < n; i++)
         if (at[i].n > 1 && at[i].step != 2)
             return 0;
+    assert(n > 1);
     for (uint32_t i = n; i-- > 0;) {
         ValueId term = pad_to(w, at[i].of, dim, at[i].low / 2, half);
         ValueId *to = &sum[at[i].low % 2];
