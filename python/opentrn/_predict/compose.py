@@ -366,13 +366,13 @@ def _passing(job, x, prices):
 
 def memory(job, x, p, line, update):
     """Bytes of the fullest stage's device, by what they are: of the micro-batches, beside what the optimizer keeps, or of the update."""
-    m, (types, _) = x.micros(job), x.compiled(job)
+    m, (types, master) = x.micros(job), x.compiled(job)
     accumulated = x.accumulates(job)
     most: dict[str, float] = {}
     for s, (kind, n) in enumerate(line):
         stored, added, owned = (p.count(kind, k, parted) for k, parted in ((False, x.zero == 3), (True, x.zero > 0 and x.meets(job)), (True, x.zero > 0)))
         peak, wide, sums = p.micro(kind, "hbm_peak_bytes"), BYTES[types[1]], BYTES[types[2]]
-        each = x.optimizer_bytes(job)
+        each = (2 if job.optimizer != "sgd" else 1) * (4 if master else wide) + (4 if master else 0)
         parts = {"weights": stored(n) * wide, "gradients": added(n) * sums, "optimizer": owned(n) * each}
         if accumulated:
             kept, held = max(peak.layer - stored.layer * wide - added.layer * sums, 0), x.in_flight(job, s)

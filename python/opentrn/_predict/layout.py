@@ -105,11 +105,6 @@ class Layout:
         master = self.zero > 0 and types[1] == "bf16"
         return ((types[0], types[1], "fp32") if master else types), master
 
-    def optimizer_bytes(self, job):
-        """Of a weight: its moments, which have the type of the weights they change, and fp32 ones where they are kept beside narrow ones."""
-        types, master = self.types(job)
-        return (1 if job.optimizer == "sgd" else 2) * (4 if master or types[1] == "fp32" else 2) + 4 * master
-
     def compiled(self, job):
         """The same of programs: gradients that meet no others and are not added up stay as cast products made them."""
         types, master = self.types(job)

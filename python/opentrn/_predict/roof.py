@@ -251,7 +251,7 @@ def _kept(job, x):
 
 def _memory(job, x):
     """Of the fullest stage."""
-    m, (types, _), most = job.model, x.types(job), {}
+    m, (types, master), most = job.model, x.types(job), {}
     t = x.micro_batch * tokens_of(m, job.seq) / x.cp
     for s, (kind, n) in enumerate(stages(m, x)):
         count, learned = _held(job, x, kind)
@@ -259,7 +259,7 @@ def _memory(job, x):
         held = {
             "weights": (x.parted(count) if x.zero == 3 else sum(count)) * BYTES[types[1]],
             "gradients": (x.parted(learned) if x.zero > 1 else sum(learned)) * BYTES[types[2]],
-            "optimizer": (x.parted(learned) if x.zero else sum(learned)) * x.optimizer_bytes(job),
+            "optimizer": (x.parted(learned) if x.zero else sum(learned)) * (8 + 4 * master),
             "activations": share_of(m, kind, n) * (m.layers + m.decoder) * _kept(job, x) * t * x.in_flight(job, s),
             "work": logits + 34 * m.width * t / x.tp,
         }

@@ -93,13 +93,13 @@ def schedules(m, pp, given):
 
 def least_memory(job, x):
     """Bytes that weights, gradients, moments and activations kept for the backward pass take at least."""
-    types, _ = x.compiled(job)
+    types, master = x.compiled(job)
     attention, mlp, ends = parameters(job.model)
     experts = mlp / x.ep / (x.tp * x.pp) if job.model.experts else 0.0
     counts = (attention + (0.0 if job.model.experts else mlp)) / (x.tp * x.pp) + (ends / x.tp if x.pp == 1 else ends / x.tp / 2), experts
     count = lambda least: x.parted(counts) if x.zero >= least else sum(counts)
     learns = not job.lora
-    held = count(3) * BYTES[types[1]] + learns * count(1) * x.optimizer_bytes(job)
+    held = count(3) * BYTES[types[1]] + learns * count(1) * (12 if master else 2 * BYTES[types[1]])
     grads, kept = learns * count(2) * BYTES[types[2]], _least_kept(job, x)
     return held + (grads + kept if x.micros(job) > 1 or x.pp > 1 else max(grads, kept))  # of one micro-batch they take each other's place
 
