@@ -804,7 +804,7 @@ void emit_rows(Emit *e, const Step *s) {
     assert(s->kind == STEP_ROWS);
     rows_read(r);
     take_sums(r);
-    if (!r->flat && !r->strided)
+    if (!r->flat && !r->strided && !r->half) // rows are what they are
         cut_few_rows(r);
     r->wedge = r->flat ? e->l->wedge_of[s->op] : NULL;
     if (r->wedge) {
